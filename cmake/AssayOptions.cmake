@@ -1,0 +1,45 @@
+# Compiler flags, ccache, CUDA found or left out. Included once by the top level.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+find_program(ASSAY_CCACHE ccache)
+if(ASSAY_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ASSAY_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${ASSAY_CCACHE})
+endif()
+
+set(ASSAY_CUDA AUTO CACHE STRING "Build the CUDA executor: AUTO, ON or OFF")
+set_property(CACHE ASSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(ASSAY_CUDA_ARCH 90a CACHE STRING "CUDA architecture: native, 80, 90a, 100, 120")
+option(ASSAY_TESTS "Build the tests" ON)
+
+find_package(OpenMP REQUIRED)
+find_package(Eigen3 REQUIRED NO_MODULE)
+find_package(Boost REQUIRED COMPONENTS context)
+find_package(nlohmann_json REQUIRED)
+find_package(fmt REQUIRED)
+if(ASSAY_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+find_package(rapidcheck REQUIRED)
+
+# The same bits on every machine: no contraction, no fast math, at link time neither (its start-up
+# code sets flush-to-zero). -mfma where the processor has it: fmaf is then one instruction.
+add_library(assay_flags INTERFACE)
+target_include_directories(assay_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                 $<INSTALL_INTERFACE:include/assay>)
+target_compile_options(assay_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off>)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(assay_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-mfma>)
+endif()
+if(CMAKE_CXX_FLAGS MATCHES "-ffast-math|-Ofast|-funsafe-math")
+  message(FATAL_ERROR "CMAKE_CXX_FLAGS holds ${CMAKE_CXX_FLAGS}: fast math changes result bits; "
+                      "remove it and configure again")
+endif()
+
+include(AssayCuda)

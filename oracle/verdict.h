@@ -1,0 +1,40 @@
+// The verdict on one case.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gpu/paths.h"
+#include "reports/finding.h"
+
+namespace assay {
+
+enum class Outcome { kPassed, kFailed, kRefused, kSkipped, kVacuous };
+enum class Checks { kFast, kStandard, kAll };
+
+// What was really compared: a pass that compared nothing is no pass.
+struct Work {
+  std::int64_t elements = 0;     // outputs judged against the contract
+  std::int64_t experts = 0;      // distinct routed experts whose weights mattered
+  std::int64_t scale_bytes = 0;  // scale bytes the ledger compared
+  std::int64_t launches = 0;     // kernels that ran
+  double powerful = 0;           // share of outputs with |y| > 3 B
+  Work& operator+=(const Work& other);
+};
+
+struct Verdict {
+  Outcome outcome = Outcome::kPassed;
+  std::string reason;             // rule of a refusal, reason of a skip or of a vacuous case
+  Landing landing{};              // what was asked and where it landed
+  std::vector<std::string> kernels;  // launched, in order, repeats folded
+  std::string contract;
+  std::vector<Finding> findings;
+  double worst_margin = 0;        // largest |y - y*| / admissible distance; <= 1 inside the contract
+  std::uint64_t output_hash = 0;  // FNV-1a of the output bytes
+  Work work;
+  std::map<std::string, double> seconds;  // by stage: build, reference, host runs, judge
+};
+
+}  // namespace assay

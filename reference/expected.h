@@ -1,0 +1,64 @@
+// What a layer step SHOULD compute, with bounds: the double leg, and the replicating reference in
+// its interval form for the production rounding contract.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "reference/layer_data.h"
+
+namespace assay {
+
+// A BF16 interval per element, as doubles on the BF16 grid; an observed value is admissible iff
+// low <= value <= high. NaN bounds mean: only NaN is admissible there.
+struct Interval {
+  double low = 0, high = 0;
+  bool Holds(double value) const;
+};
+
+// The router's stored logits: exact value l, admissible interval after the store (BF16).
+struct RouterExpected {
+  std::vector<double> logits;       // [rows, experts], exact, before the store
+  std::vector<Interval> stored;     // [rows, experts], BF16 grid
+  std::vector<std::vector<int>> may;  // per row: experts that some admissible selection contains
+};
+
+// What the path chose: its own ids and weights, as it wrote them.
+struct Selection {
+  std::vector<std::uint32_t> ids;  // [rows, top_k]
+  std::vector<float> weights;      // [rows, top_k]
+};
+
+// Intermediates, where a path shows them. Slots are row * top_k + slot.
+struct StageExpected {
+  std::vector<Interval> gate, up;               // [rows * top_k, inter]
+  std::vector<Interval> down;                   // [rows * top_k, hidden]
+  std::vector<Interval> shared_gate, shared_up; // [rows, shared inter]
+  std::vector<Interval> shared_down;            // [rows, hidden]
+};
+
+struct OutputExpected {
+  std::vector<double> exact;     // [rows, hidden], real arithmetic on exact weights, no rounding
+  std::vector<double> center;    // [rows, hidden], the contract's rounding points applied: y*
+  std::vector<double> error;     // [rows, hidden], E_y around the centre, before the last rounding
+  std::vector<Interval> stored;  // [rows, hidden], admissible BF16 outputs
+  StageExpected stages;
+};
+
+class LayerReference {
+ public:
+  // `layer` must outlive the reference.
+  explicit LayerReference(const LayerData& layer);
+  ~LayerReference();
+
+  const RouterExpected& Router() const;
+  // y given the path's own selection. Every id must be an expert that the layer has built.
+  OutputExpected Evaluate(const Selection& selection) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace assay

@@ -1,0 +1,47 @@
+// Routing in double: selection, weights, and which selections are admissible given logit errors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reference/problem.h"
+
+namespace assay {
+
+// The k largest scores, best first; equal scores: the lower index wins. NaN and -inf are never
+// chosen; fewer than k others left: a shorter result.
+std::vector<int> TopK(std::span<const double> scores, int k);
+
+// The scores that selection ranks, from logits (softmax: the logits themselves; sigmoid_bias:
+// sigmoid(logit) + bias).
+std::vector<double> SelectionScores(const Problem& problem, std::span<const double> logits,
+                                    std::span<const float> bias);
+
+// Whether some logits in [low, high] have `chosen` as their top-k (exact for plain selection).
+bool Admissible(std::span<const double> score_low, std::span<const double> score_high,
+                std::span<const int> chosen);
+
+// The weights of `chosen`, given the logits that the path itself stored, and a bound on |w - exact|
+// for an FP32 evaluation with the stated arithmetic (derivation in routing.cc).
+struct WeightsExpected {
+  std::vector<double> weights, bound;  // [top_k]
+};
+WeightsExpected RouteWeights(const Problem& problem, std::span<const double> stored_logits,
+                             std::span<const int> chosen);
+
+// Judges one row of a path's routing from what it wrote. nullopt: right. Otherwise what is wrong:
+// ids illegal or repeated, not the top-k of its own logits, tie rule broken, weight off.
+struct RoutingError {
+  std::string error_class;  // illegal_id repeated_id wrong_selection tie_rule wrong_weight order
+  std::string summary;      // one line: slot, got, expected, bound
+};
+std::optional<RoutingError> JudgeRoute(const Problem& problem,
+                                       std::span<const double> stored_logits,  // [experts]
+                                       std::span<const float> bias,            // [experts] or empty
+                                       std::span<const std::uint32_t> ids,     // [top_k]
+                                       std::span<const float> weights);        // [top_k]
+
+}  // namespace assay
