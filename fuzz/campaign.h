@@ -14,12 +14,12 @@ namespace assay {
 struct CampaignOptions {
   Distribution distribution = Distribution::kDefault;
   std::uint64_t seed = 0;
-  std::int64_t cases = 1000;       // stop after these ...
-  double seconds = 0;              // ... or after this time, if > 0
-  int workers = 0;                 // 0: one per core
+  std::int64_t cases = 1000;  // stop after these ...
+  double seconds = 0;         // ... or after this time, if > 0
+  int workers = 0;            // 0: one per core
   Checks checks = Checks::kStandard;
   Device device = Device::kHost;
-  std::vector<PathId> paths;       // empty: all
+  std::vector<PathId> paths;  // empty: all
   RunCaseOptions run;
 };
 
@@ -27,7 +27,8 @@ struct CampaignOptions {
 std::string CellOf(const Case& c, const Verdict& verdict);
 
 struct CampaignResult {
-  std::int64_t passed = 0, failed = 0, refused = 0, skipped = 0, vacuous = 0;  // refused are passes too
+  std::int64_t passed = 0, failed = 0, refused = 0, skipped = 0,
+               vacuous = 0;                         // refused are passes too
   std::map<std::string, std::int64_t> own_kernels;  // cell -> cases that ran that path's kernels
   std::map<std::string, std::int64_t> reasons;      // refusal rules and skip reasons
   std::map<std::string, double> seconds;            // summed over workers, by stage
@@ -37,10 +38,11 @@ struct CampaignResult {
   bool interrupted = false;
 };
 
-// `each` is called in case order (under a lock) after each verdict; `stop` ends the campaign cleanly
-// with what it has.
-CampaignResult RunCampaign(const CampaignOptions& options,
-                           const std::function<void(std::int64_t, const Case&, const Verdict&)>& each = {},
-                           const std::function<bool()>& stop = {});
+// `each` is called in case order (under a lock) after each verdict; `stop` ends the campaign
+// cleanly with what it has.
+CampaignResult RunCampaign(
+    const CampaignOptions& options,
+    const std::function<void(std::int64_t, const Case&, const Verdict&)>& each = {},
+    const std::function<bool()>& stop = {});
 
 }  // namespace assay

@@ -9,7 +9,8 @@
 namespace assay {
 
 // kSmall: hidden and inter 32..256 with median 128, rows <= 3, top_k <= 4, experts <= 16.
-// kDefault: shapes weighted to edges (group, group+1, odd tiles), up to a few hundred, median >= 128.
+// kDefault: shapes weighted to edges (group, group+1, odd tiles), up to a few hundred, median >=
+// 128.
 enum class Distribution { kSmall, kDefault };
 
 Case GenerateCase(Distribution distribution, std::uint64_t seed, std::uint64_t number);

@@ -1,4 +1,5 @@
-// Runs one case from its line to its verdict: lands it, builds the layer, makes the runners, judges.
+// Runs one case from its line to its verdict: lands it, builds the layer, makes the runners,
+// judges.
 #pragma once
 
 #include <functional>
@@ -14,9 +15,9 @@ using RunnerFactory =
     std::function<std::unique_ptr<Runner>(PathId landed, const Problem&, Device, int threads)>;
 
 struct RunCaseOptions {
-  int threads = 1;               // OpenMP threads of the host executor
-  RunnerFactory factory;         // empty: production
-  bool land_as_asked = false;    // planted faults of a guard: run `path` whatever Decide says
+  int threads = 1;             // OpenMP threads of the host executor
+  RunnerFactory factory;       // empty: production
+  bool land_as_asked = false;  // planted faults of a guard: run `path` whatever Decide says
 };
 
 // Never throws on a bad case: an impossible problem or an unbuilt feature becomes a refusal or a

@@ -9,8 +9,8 @@ namespace assay {
 
 struct Shrunk {
   Case smallest;
-  Verdict verdict;  // of `smallest`
-  int runs = 0;     // cases tried
+  Verdict verdict;         // of `smallest`
+  int runs = 0;            // cases tried
   bool exhausted = false;  // the budget ended the search
 };
 
