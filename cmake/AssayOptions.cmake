@@ -7,7 +7,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 find_program(ASSAY_CCACHE ccache)
-if(ASSAY_CCACHE)
+if(ASSAY_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ASSAY_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${ASSAY_CCACHE})
 endif()
@@ -33,7 +33,9 @@ add_library(assay_flags INTERFACE)
 target_include_directories(assay_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                                  $<INSTALL_INTERFACE:include/assay>)
 target_compile_options(assay_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off>)
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall>>
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wextra>>)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(assay_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-mfma>)
 endif()

@@ -1,5 +1,5 @@
 # assay_room(NAME deps...): the library of one room from all its *.cc files, and one test program
-# of all its *_test.cc files (tests may use any room named in TEST_DEPS).
+# of all its *_test.cc files (tests may use any room named in TEST_DEPS). The library is installed.
 function(assay_room name)
   cmake_parse_arguments(ROOM "" "" "DEPS;TEST_DEPS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
@@ -12,6 +12,7 @@ function(assay_room name)
   endforeach()
   add_library(assay_${name} STATIC ${sources})
   target_link_libraries(assay_${name} PUBLIC assay_flags ${ROOM_DEPS})
+  assay_install_room(${name})
   if(ASSAY_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE assay_${name} ${ROOM_TEST_DEPS} GTest::gtest_main rapidcheck)
