@@ -1,0 +1,31 @@
+// Device memory that is freed, and CUDA errors as exceptions.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+namespace assay {
+
+// Throws EnvironmentError naming the error and what was being done.
+void CheckCuda(cudaError_t error, const char* doing);
+
+class CudaMemory {
+ public:
+  CudaMemory() = default;
+  explicit CudaMemory(std::size_t bytes) { Reserve(bytes); }
+  CudaMemory(const CudaMemory&) = delete;
+  CudaMemory& operator=(const CudaMemory&) = delete;
+  ~CudaMemory();
+
+  void Reserve(std::size_t bytes);  // keeps no contents
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+void ReadCuda(void* to, const void* from, std::size_t bytes);
+
+}  // namespace assay

@@ -1,0 +1,51 @@
+#include "gpu/cuda/cuda_support.h"
+
+#include "gpu/cuda/cuda_memory.h"
+#include "reference/error.h"
+
+namespace assay {
+
+void CheckCuda(cudaError_t error, const char* doing) {
+  if (error != cudaSuccess)
+    throw EnvironmentError(std::string("CUDA: ") + cudaGetErrorString(error) + " (" +
+                           cudaGetErrorName(error) + ") in " + doing);
+}
+
+CudaMemory::~CudaMemory() { cudaFree(data_); }
+
+void CudaMemory::Reserve(std::size_t bytes) {
+  if (bytes <= bytes_) return;
+  CheckCuda(cudaFree(data_), "freeing device memory");
+  data_ = nullptr;
+  bytes_ = 0;
+  CheckCuda(cudaMalloc(reinterpret_cast<void**>(&data_), bytes), "allocating device memory");
+  bytes_ = bytes;
+}
+
+void ReadCuda(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) CheckCuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "download");
+}
+
+std::optional<std::string> CudaProblem() {
+  int devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error == cudaSuccess && devices > 0) return std::nullopt;
+  return std::string("device=cuda: no usable GPU (") +
+         (error == cudaSuccess ? "no device" : cudaGetErrorString(error)) +
+         "); check nvidia-smi, or use device=host";
+}
+
+std::string CudaName() {
+  cudaDeviceProp properties;
+  int driver = 0, runtime = 0;
+  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return "no usable GPU";
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  const auto version = [](int v) {
+    return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
+  };
+  return std::string(properties.name) + ", driver API " + version(driver) + ", CUDA runtime " +
+         version(runtime);
+}
+
+}  // namespace assay

@@ -1,0 +1,136 @@
+#include "gpu/dispatch/guards.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace assay {
+namespace {
+
+using P = const Problem&;
+constexpr auto kRefuses = Decision::Kind::kRefuses;
+constexpr auto kFallsBack = Decision::Kind::kFallsBack;
+
+bool IsMixed(P p) { return p.shared == Format::kBf16 && p.format != Format::kBf16; }
+int GroupOf(Format format) { return format == Format::kMxfp4 ? 32 : 16; }
+bool IsFp4(Format format) { return format == Format::kNvfp4 || format == Format::kMxfp4; }
+bool BreaksGroup(P p, Format format) {
+  return IsFp4(format) && (p.hidden % GroupOf(format) != 0 || p.inter % GroupOf(format) != 0);
+}
+
+// What no path can carry, whatever its kernels.
+const std::vector<Guard> kFormatGuards = {
+    {"k_dim_group", kRefuses,
+     "FP4 weights need hidden and inter to be multiples of the group (NVFP4 16, MXFP4 32)",
+     [](P p) { return BreaksGroup(p, p.format) || (p.shared && BreaksGroup(p, *p.shared)); }},
+    {"top_k_limit", kRefuses, "the top-k kernels hold one slot a lane: top_k <= 32",
+     [](P p) { return p.top_k > 32; }},
+    {"experts_limit", kRefuses, "the top-k kernels hold 32 experts a lane: experts <= 1024",
+     [](P p) { return p.experts > 1024; }},
+    {"mxfp4_needs_transposed", kRefuses, "E8M0 kernels exist for the transposed layout only",
+     [](P p) { return p.format == Format::kMxfp4 && p.layout != Layout::kTransposed; }},
+    {"e8m0_shared_must_be_nvfp4", kRefuses, "beside E8M0 experts the shared expert is NVFP4",
+     [](P p) { return p.format == Format::kMxfp4 && p.shared && *p.shared != Format::kNvfp4 &&
+                      *p.shared != Format::kBf16; }},
+    {"shared_format", kRefuses, "the fused kernels serve a shared expert of the routed format",
+     [](P p) { return p.format == Format::kNvfp4 && p.shared && *p.shared != Format::kNvfp4 &&
+                      *p.shared != Format::kBf16; }},
+    {"shared_inter", kRefuses, "the fused kernels need the shared expert as wide as a routed one",
+     [](P p) { return p.shared && p.SharedInter() != p.inter && *p.shared != Format::kBf16; }},
+};
+
+// Features that this version of gpu/ does not build: refused by name, never ignored.
+const std::vector<Guard> kNotBuilt = {
+    {"not_built_format", kRefuses, "only NVFP4 and MXFP4 routed experts are built",
+     [](P p) { return !IsFp4(p.format); }},
+    {"not_built_mixed", kRefuses, "a BF16 shared expert beside FP4 experts is not built",
+     [](P p) { return IsMixed(p); }},
+    {"not_built_router", kRefuses, "only softmax and sigmoid_bias routers are built",
+     [](P p) { return p.router != RouterKind::kSoftmax && p.router != RouterKind::kSigmoidBias; }},
+    {"not_built_groups", kRefuses, "grouped selection is not built",
+     [](P p) { return p.groups != 1 || p.groups_kept != 1; }},
+    {"not_built_zero_experts", kRefuses, "identity experts are not built",
+     [](P p) { return p.zero_experts > 0; }},
+    {"not_built_router_bias", kRefuses, "a bias on the router logits is not built",
+     [](P p) { return p.router_bias; }},
+    {"not_built_pre_norm", kRefuses, "the router pre-norm is not built",
+     [](P p) { return p.pre_norm; }},
+    {"not_built_fp32_gate", kRefuses, "the FP32 gate is not built",
+     [](P p) { return p.fp32_gate; }},
+    {"not_built_gate_format", kRefuses, "only a BF16 gate is built",
+     [](P p) { return p.gate_format != Format::kBf16; }},
+    {"not_built_activation", kRefuses, "only unclamped SiLU is built",
+     [](P p) { return p.activation != Activation::kSilu || p.limit != 0; }},
+    {"not_built_lora", kRefuses, "LoRA is not built", [](P p) { return p.lora != Lora::kOff; }},
+    {"not_built_ep", kRefuses, "expert parallel is not built",
+     [](P p) { return p.ep != 1 || p.ep_map != EpMap::kEven; }},
+    {"not_built_graph", kRefuses, "CUDA graphs are not built", [](P p) { return p.graph; }},
+};
+
+const Guard kLean = {"lean_layout", kRefuses,
+                     "row-major kernels cannot read a buffer repacked in place",
+                     [](P p) { return p.layout == Layout::kLean && IsFp4(p.format); }};
+
+const std::vector<Guard> kSingleOwn = {
+    {"rows", kRefuses, "forward serves exactly 1 row", [](P p) { return p.rows != 1; }},
+    {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
+     [](P p) { return p.lora == Lora::kRefuse; }},
+};
+
+// forward_k3, in production's order.
+const std::vector<Guard> kK3Own = {
+    {"rows", kRefuses, "forward_k3 serves exactly 3 rows", [](P p) { return p.rows != 3; }},
+    {"zero_experts", kRefuses, "the batch3 gate strides by num_experts, not by router_logits_n",
+     [](P p) { return p.zero_experts > 0; }},
+    {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
+     [](P p) { return p.lora == Lora::kRefuse; }},
+    {"lora_resident", kFallsBack, "the fold happens between the fused launches",
+     [](P p) { return p.lora != Lora::kOff; }},
+    {"bf16_experts", kFallsBack, "no BF16 batch3 kernel; the FP8 originals were freed at load",
+     [](P p) { return p.format == Format::kBf16; }},
+    {"mixed_needs_batch3_t", kFallsBack,
+     "a BF16 shared expert needs the transposed layout and no expert parallel",
+     [](P p) { return IsMixed(p) && (p.layout != Layout::kTransposed || p.ep > 1); }},
+    {"e8m0_needs_per_token", kFallsBack,
+     "the batch3_t kernel reads one scale per 16 columns, E8M0 tables hold one per 32",
+     K3E8m0NeedsPerToken},
+    {"fp32_gate", kRefuses, "no FP32-gate arm here; the fallback would round logits differently",
+     [](P p) { return p.fp32_gate; }},
+    {"router_not_wired", kFallsBack, "only softmax and sigmoid+bias are wired in the batch3 top-k",
+     [](P p) { return p.router != RouterKind::kSoftmax && p.router != RouterKind::kSigmoidBias; }},
+};
+
+const std::vector<Guard> kBatchedOwn = {
+    {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
+     [](P p) { return p.lora == Lora::kRefuse; }},
+    {"zero_experts_router", kRefuses, "zero experts need the softmax+bias router",
+     [](P p) { return p.zero_experts > 0 && p.router != RouterKind::kSoftmaxBias; }},
+};
+
+const std::vector<Guard> kPathNotBuilt = {
+    {"not_built_path", kRefuses, "this path is not built", [](P) { return true; }}};
+
+std::vector<Guard> Join(const std::vector<Guard>& own) {
+  std::vector<Guard> all = own;
+  all.insert(all.end(), kFormatGuards.begin(), kFormatGuards.end());
+  all.push_back(kLean);
+  all.insert(all.end(), kNotBuilt.begin(), kNotBuilt.end());
+  return all;
+}
+
+}  // namespace
+
+bool K3E8m0NeedsPerToken(const Problem& problem) { return problem.format == Format::kMxfp4; }
+
+std::span<const Guard> GuardsOf(PathId path) {
+  static const std::vector<Guard> single = Join(kSingleOwn);
+  static const std::vector<Guard> k3 = Join(kK3Own);
+  static const std::vector<Guard> batched = Join(kBatchedOwn);
+  switch (path) {
+    case PathId::kSingle: return single;
+    case PathId::kK3: return k3;
+    case PathId::kBatched: return batched;
+    default: return kPathNotBuilt;
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,49 @@
+// One layer step as the dispatch code holds it: the tensors in device memory, as views.
+#pragma once
+
+#include "gpu/kernels/expert_slots.h"
+#include "reference/problem.h"
+
+namespace assay {
+
+// Weight tables of one packing; empty where the layout has no such copy.
+template <class Word, bool kChecked>
+struct LayerTables {
+  ExpertTables<Word, kChecked> gate, up, down;
+};
+
+// Scratch and outputs. Rows: `scratch_rows` of gate, up, down and the shared ones (the step's rows,
+// or 1 where a path reuses them for each token).
+template <bool kChecked>
+struct Workspace {
+  View<Bf16, kChecked> logits;          // [rows, experts]
+  View<std::uint32_t, kChecked> ids;    // [rows, top_k]
+  View<float, kChecked> weights;        // [rows, top_k]
+  View<Bf16, kChecked> gate, up;        // [scratch rows * top_k, inter]
+  View<Bf16, kChecked> down;            // [scratch rows * top_k, hidden]
+  View<Bf16, kChecked> shared_gate, shared_up;  // [scratch rows, inter]
+  View<Bf16, kChecked> shared_down;     // [scratch rows, hidden]
+  View<Bf16, kChecked> output;          // [rows, hidden]
+};
+
+template <bool kChecked>
+struct LayerTensors {
+  const Problem* problem = nullptr;
+  View<const Bf16, kChecked> input;          // [rows, hidden]
+  View<const Bf16, kChecked> router_weight;  // [experts, hidden]
+  View<const float, kChecked> router_bias;   // [experts], or empty
+  View<const Bf16, kChecked> shared_gate;    // [hidden], or empty
+  LayerTables<std::uint32_t, kChecked> row_major;
+  LayerTables<std::uint8_t, kChecked> transposed;
+  Workspace<kChecked> work;
+};
+
+template <class T, bool kChecked>
+View<const T, kChecked> AsInput(const View<T, kChecked>& view) {
+  if constexpr (kChecked)
+    return {view.Data(), view.tag()};
+  else
+    return {view.Data(), Tag{}};
+}
+
+}  // namespace assay

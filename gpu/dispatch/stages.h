@@ -1,0 +1,158 @@
+// The stages of a step as launches. A `Policy` names the kernels' policies (formats, tie rule,
+// blend); production's is ProductionPolicy. A `Machine` launches kernels by name.
+#pragma once
+
+#include "gpu/dispatch/layer_tensors.h"
+#include "gpu/kernels/blend.h"
+#include "gpu/kernels/gate_up.h"
+#include "gpu/kernels/router.h"
+#include "gpu/kernels/silu_down.h"
+#include "gpu/kernels/top_k.h"
+
+namespace assay {
+
+struct ProductionPolicy {
+  using Nvfp4 = Nvfp4Kernel;
+  using Mxfp4 = Mxfp4Kernel;
+  using Mxfp4Standard = Mxfp4StandardKernel;
+  using TieRule = LowerIndexWins;
+  using BlendRule = assay::BlendRule;
+};
+
+// Tokens [first, first + count) of the step; their expert scratch starts at row `scratch`.
+struct TokenRange {
+  int first, count, scratch;
+};
+
+template <int kRows, class Machine>
+void LaunchRouter(Machine& machine, const char* name,
+                  const LayerTensors<Machine::kChecked>& layer) {
+  const Problem& p = *layer.problem;
+  machine.Launch(name, RouterLogits<kRows, Machine::kChecked>{},
+                 {p.rows, p.hidden, p.experts, layer.input, layer.router_weight,
+                  layer.work.logits});
+}
+
+template <class Scores, class Policy, class Machine>
+void LaunchTopKOf(Machine& machine, const char* name, const LayerTensors<Machine::kChecked>& layer,
+                  TokenRange tokens) {
+  const Problem& p = *layer.problem;
+  const Index logits = Index{tokens.first} * p.experts, chosen = Index{tokens.first} * p.top_k;
+  const Index count = tokens.count;
+  machine.Launch(name, TopKRoute<Scores, typename Policy::TieRule, Machine::kChecked>{},
+                 {tokens.count, p.experts, p.top_k, p.norm, static_cast<float>(p.scale),
+                  AsInput(layer.work.logits.Part(logits, count * p.experts)), layer.router_bias,
+                  p.router == RouterKind::kSigmoidBias,
+                  layer.work.ids.Part(chosen, count * p.top_k),
+                  layer.work.weights.Part(chosen, count * p.top_k)});
+}
+
+// `softmax` and `sigmoid`: the kernel's name for either router.
+template <class Policy, class Machine>
+void LaunchTopK(Machine& machine, const char* softmax, const char* sigmoid,
+                const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+  if (layer.problem->router == RouterKind::kSoftmax)
+    LaunchTopKOf<SoftmaxScores, Policy>(machine, softmax, layer, tokens);
+  else
+    LaunchTopKOf<SigmoidBiasScores, Policy>(machine, sigmoid, layer, tokens);
+}
+
+template <bool kChecked>
+SlotGrid SlotsOf(const LayerTensors<kChecked>& layer, TokenRange tokens) {
+  return {tokens.count, layer.problem->top_k, layer.problem->shared.has_value()};
+}
+
+template <class Word, bool kChecked>
+GateUpArgs<Word, kChecked> GateUpArgsOf(const LayerTensors<kChecked>& layer,
+                                        const LayerTables<Word, kChecked>& tables,
+                                        TokenRange tokens) {
+  const Problem& p = *layer.problem;
+  const auto& work = layer.work;
+  const Index slots = Index{tokens.count} * p.top_k, routed = Index{tokens.scratch} * p.top_k;
+  const auto expert_rows = [&](const auto& view) {
+    return view.Part(routed * p.inter, slots * p.inter);
+  };
+  const auto shared_rows = [&](const auto& view) {
+    return view.Part(Index{tokens.scratch} * p.inter, Index{tokens.count} * p.inter);
+  };
+  return {SlotsOf(layer, tokens),
+          p.hidden,
+          p.inter,
+          layer.input.Part(Index{tokens.first} * p.hidden, Index{tokens.count} * p.hidden),
+          AsInput(work.ids.Part(Index{tokens.first} * p.top_k, slots)),
+          {tables.gate, tables.up},
+          {expert_rows(work.gate), expert_rows(work.up)},
+          {shared_rows(work.shared_gate), shared_rows(work.shared_up)}};
+}
+
+template <class Word, bool kChecked>
+SiluDownArgs<Word, kChecked> SiluDownArgsOf(const LayerTensors<kChecked>& layer,
+                                            const LayerTables<Word, kChecked>& tables,
+                                            TokenRange tokens) {
+  const Problem& p = *layer.problem;
+  const auto& work = layer.work;
+  const auto gate_up = GateUpArgsOf(layer, tables, tokens);
+  const Index slots = Index{tokens.count} * p.top_k, routed = Index{tokens.scratch} * p.top_k;
+  return {gate_up.slots,
+          p.hidden,
+          p.inter,
+          AsInput(gate_up.routed[0]),
+          AsInput(gate_up.routed[1]),
+          AsInput(gate_up.shared[0]),
+          AsInput(gate_up.shared[1]),
+          gate_up.ids,
+          tables.down,
+          work.down.Part(routed * p.hidden, slots * p.hidden),
+          work.shared_down.Part(Index{tokens.scratch} * p.hidden,
+                                Index{tokens.count} * p.hidden)};
+}
+
+// gate, up and down with row-major NVFP4 kernels of kStep columns a lane.
+template <class Policy, int kStep, class Machine>
+void LaunchRowMajorExperts(Machine& machine, const char* gate_up, const char* silu_down,
+                           const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+  using F = typename Policy::Nvfp4;
+  machine.Launch(gate_up, GateUpRowMajor<F, F, kStep, Machine::kChecked>{},
+                 GateUpArgsOf(layer, layer.row_major, tokens));
+  machine.Launch(silu_down, SiluDownRowMajor<F, F, kStep, Machine::kChecked>{},
+                 SiluDownArgsOf(layer, layer.row_major, tokens));
+}
+
+template <class Routed, class Shared, class Machine>
+void LaunchTransposedExperts(Machine& machine, const char* gate_up, const char* silu_down,
+                             const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+  machine.Launch(gate_up, GateUpTransposed<Routed, Shared, Machine::kChecked>{},
+                 GateUpArgsOf(layer, layer.transposed, tokens));
+  machine.Launch(silu_down, SiluDownTransposed<Routed, Shared, Machine::kChecked>{},
+                 SiluDownArgsOf(layer, layer.transposed, tokens));
+}
+
+template <class Policy, class Machine>
+void LaunchE8m0Experts(Machine& machine, const char* gate_up, const char* silu_down,
+                       const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+  using Shared = typename Policy::Nvfp4;
+  if (layer.problem->codes == CodePolicy::kStandard)
+    LaunchTransposedExperts<typename Policy::Mxfp4Standard, Shared>(machine, gate_up, silu_down,
+                                                                    layer, tokens);
+  else
+    LaunchTransposedExperts<typename Policy::Mxfp4, Shared>(machine, gate_up, silu_down, layer,
+                                                            tokens);
+}
+
+template <class Policy, class Machine>
+void LaunchBlend(Machine& machine, const char* name, const LayerTensors<Machine::kChecked>& layer,
+                 TokenRange tokens) {
+  const Problem& p = *layer.problem;
+  const auto downs = SiluDownArgsOf(layer, layer.row_major, tokens);
+  const Index first = tokens.first, count = tokens.count;
+  const bool gated = p.shared && p.shared_gate == SharedGate::kSigmoid;
+  machine.Launch(
+      name, Blend<typename Policy::BlendRule, Machine::kChecked>{},
+      {tokens.count, p.hidden, p.top_k, p.shared.has_value(), gated,
+       layer.input.Part(first * p.hidden, count * p.hidden), layer.shared_gate,
+       AsInput(layer.work.weights.Part(first * p.top_k, count * p.top_k)),
+       AsInput(downs.routed_down), AsInput(downs.shared_down),
+       layer.work.output.Part(first * p.hidden, count * p.hidden)});
+}
+
+}  // namespace assay

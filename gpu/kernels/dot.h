@@ -1,0 +1,55 @@
+// One output of a quantised matrix-vector product in the two packings. `value(column)` is the
+// activation; FP32 accumulation by fmaf.
+#pragma once
+
+#include "gpu/kernels/formats.h"
+
+namespace assay {
+
+// Transposed packing [columns / 2, rows]: one thread, columns in order.
+template <class Format, bool kChecked, class Value>
+constexpr float DotTransposed(Context auto& context,
+                              const WeightMatrix<std::uint8_t, kChecked>& matrix, int rows,
+                              int columns, int row, const Value& value) {
+  float sum = 0.0f;
+  for (int first = 0; first < columns; first += Format::kGroup) {
+    const Index group = Format::GroupOf(first, columns);
+    const std::uint8_t code = matrix.scale.LoadFor(context, {row, first}, group * rows + row);
+    const float scale = Format::Scale(code, matrix.global_scale);
+    for (int column = first; column < first + Format::kGroup; column += 2) {
+      const std::uint32_t pair =
+          matrix.payload.LoadFor(context, {row, column}, Index{column / 2} * rows + row);
+      sum = fmaf(value(column), Format::Code(pair, 0) * scale, sum);
+      sum = fmaf(value(column + 1), Format::Code(pair, 1) * scale, sum);
+    }
+  }
+  return sum;
+}
+
+// Row-major packing [rows, columns / 2]: the part of one lane, kStep columns a step. The warp's sum
+// of the lanes is the product. columns % 16 == 0.
+template <class Format, int kStep, bool kChecked, class Value>
+constexpr float LaneDotRowMajor(Context auto& context,
+                                const WeightMatrix<std::uint32_t, kChecked>& matrix, int columns,
+                                int row, const Value& value) {
+  constexpr int kWord = 8;  // columns in one 4-byte word
+  static_assert(kStep % kWord == 0 && Format::kGroup % kStep == 0);
+  const int groups = columns / Format::kGroup;
+  float sum = 0.0f;
+  for (int first = context.Thread() % kWarpSize * kStep; first < columns;
+       first += kWarpSize * kStep) {
+    const Index group = Format::GroupOf(first, columns);
+    const std::uint8_t code =
+        matrix.scale.LoadFor(context, {row, first}, Index{row} * groups + group);
+    const float scale = Format::Scale(code, matrix.global_scale);
+    for (int column = first; column < first + kStep; column += kWord) {
+      const std::uint32_t word = matrix.payload.LoadFor(
+          context, {row, column}, (Index{row} * columns + column) / kWord);
+      for (int i = 0; i < kWord; ++i)
+        sum = fmaf(value(column + i), Format::Code(word, i) * scale, sum);
+    }
+  }
+  return sum;
+}
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+// The FP4 weight formats as policies: the group of columns under one scale, which group a column
+// belongs to, how a code and a scale decode, which nibble holds which column.
+#pragma once
+
+#include "gpu/core/view.h"
+#include "gpu/kernels/numeric.h"
+
+namespace assay {
+
+struct Fp4Payload {
+  static constexpr float Code(std::uint32_t word, int nibble) {
+    return DecodeE2m1(word >> (4 * nibble));
+  }
+};
+
+// E4M3 scale a group of 16, times one FP32 scale a matrix.
+struct Nvfp4Kernel : Fp4Payload {
+  static constexpr int kGroup = 16;
+  static constexpr int GroupOf(int column, int) { return column / kGroup; }
+  static constexpr float Scale(std::uint8_t code, float global) { return DecodeE4m3(code) * global; }
+};
+
+// E8M0 scale a group of 32, no matrix scale.
+struct Mxfp4Kernel : Fp4Payload {
+  static constexpr int kGroup = 32;
+  static constexpr int GroupOf(int column, int) { return column / kGroup; }
+  static constexpr float Scale(std::uint8_t code, float) { return DecodeE8m0Production(code); }
+};
+
+struct Mxfp4StandardKernel : Mxfp4Kernel {
+  static constexpr float Scale(std::uint8_t code, float) { return DecodeE8m0Standard(code); }
+};
+
+// One expert's matrix as kernels find it in the weight tables. `Word` holds 2 * sizeof(Word)
+// adjacent columns, the even one in the low nibble.
+template <class Word, bool kChecked>
+struct WeightMatrix {
+  View<const Word, kChecked> payload;
+  View<const std::uint8_t, kChecked> scale;
+  float global_scale = 0.0f;
+};
+
+}  // namespace assay

@@ -1,0 +1,82 @@
+#include "gpu/paths.h"
+
+#include <algorithm>
+#include <array>
+
+#include "gpu/dispatch/guards.h"
+
+namespace assay {
+namespace {
+
+constexpr std::array<std::string_view, kPathCount> kTokens = {
+    "single", "k2", "k3", "kn", "atomic_c4", "batched", "fp8_grouped", "prefill"};
+
+struct KernelNames {
+  std::string router, topk, gate_up, silu_down, blend;
+};
+
+std::string ExpertSuffix(PathId path, const Problem& problem) {
+  if (problem.format == Format::kMxfp4) return "_t_e8m0";
+  const std::string batch = path == PathId::kK3 ? "_batch3" : "";
+  const bool transposed = problem.layout == Layout::kTransposed ||
+                          (problem.layout == Layout::kHybrid && path == PathId::kBatched);
+  return batch + (transposed ? "_t" : "");
+}
+
+KernelNames NamesOf(PathId path, const Problem& problem) {
+  const bool k3 = path == PathId::kK3;
+  const std::string suffix = ExpertSuffix(path, problem);
+  const std::string topk =
+      problem.router == RouterKind::kSoftmax ? "topk_softmax" : "topk_sigmoid_bias";
+  return {path == PathId::kBatched ? "gate_gemm" : k3 ? "gate_gemv_batch3" : "gate_gemv",
+          topk + (k3 ? "_batched" : ""), "gate_up" + suffix, "silu_down" + suffix,
+          k3 ? "blend_batch3" : "blend"};
+}
+
+}  // namespace
+
+std::string_view Token(PathId path) { return kTokens[static_cast<int>(path)]; }
+
+std::optional<PathId> PathFromToken(std::string_view token) {
+  const auto at = std::find(kTokens.begin(), kTokens.end(), token);
+  if (at == kTokens.end()) return std::nullopt;
+  return static_cast<PathId>(at - kTokens.begin());
+}
+
+Decision Decide(PathId path, const Problem& problem) {
+  for (const Guard& guard : GuardsOf(path))
+    if (guard.applies(problem)) return {guard.kind, PathId::kBatched, std::string(guard.rule)};
+  return {};
+}
+
+Landing Land(PathId path, const Problem& problem) {
+  Landing landing{path, path, {}};
+  while (true) {
+    landing.decisions.push_back(Decide(landing.landed, problem));
+    if (landing.decisions.back().kind != Decision::Kind::kFallsBack) return landing;
+    landing.landed = landing.decisions.back().to;
+  }
+}
+
+std::string Landing::ToText() const {
+  std::string text(Token(asked));
+  for (const Decision& decision : decisions) {
+    if (decision.kind == Decision::Kind::kFallsBack)
+      text += " -> " + std::string(Token(decision.to)) + " (" + decision.rule + ")";
+    if (decision.kind == Decision::Kind::kRefuses) text += " refused (" + decision.rule + ")";
+  }
+  return text;
+}
+
+std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem) {
+  const KernelNames names = NamesOf(landed, problem);
+  std::vector<std::string> kernels = {names.router};
+  const int steps = landed == PathId::kBatched ? problem.rows : 1;
+  for (int step = 0; step < steps; ++step)
+    kernels.insert(kernels.end(), {names.topk, names.gate_up, names.silu_down, names.blend});
+  return kernels;
+}
+
+std::string_view ContractName(PathId, const Problem&) { return "production"; }
+
+}  // namespace assay

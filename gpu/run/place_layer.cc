@@ -1,0 +1,187 @@
+#include "gpu/run/place_layer.h"
+
+#include <algorithm>
+#include <array>
+
+namespace assay {
+namespace {
+
+constexpr std::array kProjectionNames = {"gate", "up", "down"};
+
+const PackedMatrix& Pick(const ExpertWeights& weights, Projection projection) {
+  switch (projection) {
+    case Projection::kGate: return weights.gate;
+    case Projection::kUp: return weights.up;
+    default: return weights.down;
+  }
+}
+
+int GroupShift(Format format) { return format == Format::kMxfp4 ? 5 : 4; }
+
+template <class T, class Source>
+void Copy(std::span<T> to, const Source& from) {
+  if (!to.empty()) std::memcpy(to.data(), from.data(), to.size_bytes());
+}
+
+// Shape of one projection of one expert.
+struct Shape {
+  int rows, columns;
+  Format format;
+  bool transposed;
+
+  Index PayloadBytes() const { return Index{rows} * columns / 2; }
+  Index Scales() const { return Index{rows} * (columns >> GroupShift(format)); }
+};
+
+template <bool kChecked>
+class Placer {
+ public:
+  Placer(const PlaceOptions& options, Arena& arena)
+      : options_(options), layer_(*options.layer), p_(layer_.problem), arena_(arena) {}
+
+  LayerTensors<kChecked> Place() {
+    LayerTensors<kChecked> tensors;
+    tensors.problem = &p_;
+    PlaceInputs(tensors);
+    if (p_.layout != Layout::kTransposed) PlaceTables(tensors.row_major, false);
+    if (p_.layout != Layout::kRowMajor) PlaceTables(tensors.transposed, true);
+    PlaceWorkspace(tensors.work);
+    return tensors;
+  }
+
+ private:
+  template <class T, class Source>
+  View<const T, kChecked> Input(const char* name, const Source& source) {
+    const auto placed = arena_.Place<T>(name, static_cast<Index>(source.size()));
+    Copy(placed.values, source);
+    return placed.template In<kChecked>();
+  }
+
+  void PlaceInputs(LayerTensors<kChecked>& tensors) {
+    tensors.input = Input<Bf16>("input", layer_.input);
+    tensors.router_weight = Input<Bf16>("router_weight", layer_.router_weight);
+    tensors.router_bias = Input<float>("router_bias", layer_.router_bias);
+    tensors.shared_gate = Input<Bf16>("shared_gate", layer_.shared_gate);
+  }
+
+  Shape ShapeOf(Projection projection, Format format, bool transposed) const {
+    if (projection == Projection::kDown) return {p_.hidden, p_.inter, format, transposed};
+    return {p_.inter, p_.hidden, format, transposed};
+  }
+
+  template <class Word>
+  void PlaceTables(LayerTables<Word, kChecked>& tables, bool transposed) {
+    PlaceTable(tables.gate, Projection::kGate, transposed);
+    PlaceTable(tables.up, Projection::kUp, transposed);
+    PlaceTable(tables.down, Projection::kDown, transposed);
+  }
+
+  template <class Word>
+  void PlaceTable(ExpertTables<Word, kChecked>& tables, Projection projection, bool transposed) {
+    const std::string name =
+        std::string(kProjectionNames[static_cast<int>(projection)]) + (transposed ? "_t" : "");
+    const Shape shape = ShapeOf(projection, p_.format, transposed);
+    const auto table = arena_.Place<WeightMatrix<Word, kChecked>>(name, p_.experts);
+    const auto unrouted = PlaceUnrouted<Word>(name, shape);
+    for (int e = 0; e < p_.experts; ++e) {
+      const auto built = layer_.experts.find(e);
+      const auto matrix = built == layer_.experts.end()
+                              ? unrouted
+                              : PlaceMatrix<Word>(name + "[" + std::to_string(e) + "]", projection,
+                                                  e, shape, Pick(built->second, projection));
+      if (!table.values.empty()) table.values[e] = matrix;
+    }
+    tables.routed = table.template In<kChecked>();
+    if (!layer_.shared) return;
+    const Shape shared = ShapeOf(projection, *p_.shared, transposed);
+    tables.shared = PlaceMatrix<Word>("shared_" + name, projection, -1, shared,
+                                      Pick(*layer_.shared, projection));
+  }
+
+  // Poison that stands for every expert that is not built.
+  template <class Word>
+  WeightMatrix<Word, kChecked> PlaceUnrouted(const std::string& name, const Shape& shape) {
+    if (static_cast<int>(layer_.experts.size()) == p_.experts) return {};
+    auto payload = arena_.Place<Word>(name + "[unrouted].payload",
+                                      shape.PayloadBytes() / static_cast<Index>(sizeof(Word)));
+    auto scale = arena_.Place<std::uint8_t>(name + "[unrouted].scale", shape.Scales());
+    payload.tag.unrouted = scale.tag.unrouted = true;
+    return {payload.template In<kChecked>(), scale.template In<kChecked>(), 1.0f};
+  }
+
+  template <class Word>
+  WeightMatrix<Word, kChecked> PlaceMatrix(const std::string& name, Projection projection,
+                                           int expert, const Shape& shape,
+                                           const PackedMatrix& row_major) {
+    constexpr int kShift = sizeof(Word) == 1 ? 1 : 3;  // log2 of the columns in one word
+    const auto payload = arena_.Place<Word>(
+        name + ".payload", shape.PayloadBytes() / static_cast<Index>(sizeof(Word)),
+        PlaceUnits(shape.transposed, shape.rows, shape.columns, kShift));
+    auto scale = arena_.Place<std::uint8_t>(
+        name + ".scale", shape.Scales(),
+        PlaceUnits(shape.transposed, shape.rows, shape.columns, GroupShift(shape.format)));
+    scale.tag.ledger = LedgerOf(name + ".scale", projection, expert, shape.Scales());
+    if (!payload.values.empty()) Fill(payload.values, scale.values, shape.transposed, row_major);
+    return {payload.template In<kChecked>(), scale.template In<kChecked>(),
+            row_major.global_scale};
+  }
+
+  template <class Word>
+  static void Fill(std::span<Word> payload, std::span<std::uint8_t> scale, bool transposed,
+                   const PackedMatrix& row_major) {
+    if (!transposed) {
+      Copy(payload, row_major.payload);
+      return Copy(scale, row_major.scales);
+    }
+    const PackedMatrix other = Transpose(row_major);
+    Copy(payload, other.payload);
+    Copy(scale, other.scales);
+  }
+
+  std::uint8_t* LedgerOf(const std::string& tensor, Projection projection, int expert,
+                         Index scales) {
+    if (!kChecked || options_.ledger == nullptr) return nullptr;
+    options_.ledger->push_back(
+        {projection, expert, tensor, std::vector<std::uint8_t>(static_cast<std::size_t>(scales))});
+    return options_.ledger->back().read.data();
+  }
+
+  template <class T>
+  View<T, kChecked> Scratch(const char* name, Index count) {
+    return arena_.Place<T>(name, count).template Out<kChecked>();
+  }
+
+  void PlaceWorkspace(Workspace<kChecked>& work) {
+    const Index slots = p_.Slots(), rows = options_.scratch_rows;
+    const Index expert_rows = rows * p_.top_k, shared_rows = p_.shared ? rows : 0;
+    work.logits = Scratch<Bf16>("router_logits", Index{p_.rows} * p_.experts);
+    work.ids = Scratch<std::uint32_t>("topk_ids", slots);
+    work.weights = Scratch<float>("topk_weights", slots);
+    work.gate = Scratch<Bf16>("gate_out", expert_rows * p_.inter);
+    work.up = Scratch<Bf16>("up_out", expert_rows * p_.inter);
+    work.down = Scratch<Bf16>("down_out", expert_rows * p_.hidden);
+    work.shared_gate = Scratch<Bf16>("shared_gate_out", shared_rows * p_.inter);
+    work.shared_up = Scratch<Bf16>("shared_up_out", shared_rows * p_.inter);
+    work.shared_down = Scratch<Bf16>("shared_down_out", shared_rows * p_.hidden);
+    const auto output = arena_.Place<Bf16>("moe_output", Index{p_.rows} * p_.hidden);
+    std::fill(output.values.begin(), output.values.end(), Bf16{0xFFFF});
+    work.output = output.template Out<kChecked>();
+  }
+
+  const PlaceOptions& options_;
+  const LayerData& layer_;
+  const Problem& p_;
+  Arena& arena_;
+};
+
+}  // namespace
+
+template <bool kChecked>
+LayerTensors<kChecked> PlaceLayer(const PlaceOptions& options, Arena& arena) {
+  return Placer<kChecked>(options, arena).Place();
+}
+
+template LayerTensors<true> PlaceLayer<true>(const PlaceOptions&, Arena&);
+template LayerTensors<false> PlaceLayer<false>(const PlaceOptions&, Arena&);
+
+}  // namespace assay

@@ -1,0 +1,28 @@
+// Places a layer's tensors in an arena for one path: weights with their owner maps and ledgers,
+// scratch, outputs. Experts that no admissible routing can choose share one block of poison.
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "gpu/dispatch/layer_tensors.h"
+#include "gpu/run/arena.h"
+#include "reference/layer_data.h"
+
+namespace assay {
+
+// Scale bytes read, by (projection, expert); filled by the checked host executor.
+using Ledger = std::deque<ScaleReads>;
+
+struct PlaceOptions {
+  const LayerData* layer = nullptr;
+  int scratch_rows = 1;      // rows of expert scratch: the step's rows, or 1 where it is reused
+  Ledger* ledger = nullptr;  // null: none kept
+};
+
+// Writes the tensors' bytes where the arena has an image; the rest keeps its poison, except the
+// output, which becomes 0xFFFF.
+template <bool kChecked>
+LayerTensors<kChecked> PlaceLayer(const PlaceOptions& options, Arena& arena);
+
+}  // namespace assay

@@ -1,0 +1,67 @@
+// Fills a RunRecord while a path runs: launches, faults, and the intermediates of each token as soon
+// as they are complete (a path may reuse its scratch for the next token).
+#pragma once
+
+#include "gpu/dispatch/stages.h"
+#include "gpu/run/run_record.h"
+
+namespace assay {
+
+// Copies from the executor's memory to the host's.
+using ReadMemory = void (*)(void* to, const void* from, std::size_t bytes);
+
+class Recorder {
+ public:
+  Recorder(const Problem& problem, RunRecord& record, ReadMemory read, bool keep_stages);
+
+  void NoteLaunch(const char* kernel, const LaunchShape& shape);
+  void NoteReport(const char* kernel, const LaunchReport& report);
+
+  // Tokens of `range` are complete: keeps their intermediates.
+  template <bool kChecked>
+  void TokensDone(const Workspace<kChecked>& work, TokenRange range) {
+    if (!keep_stages_) return;
+    const Index slots = Index{range.count} * problem_.top_k;
+    const Index to = Index{range.first} * problem_.top_k, from = Index{range.scratch} * problem_.top_k;
+    StageBits& stages = record_.stages;
+    Keep(stages.gate, work.gate, to, from, slots, problem_.inter);
+    Keep(stages.up, work.up, to, from, slots, problem_.inter);
+    Keep(stages.down, work.down, to, from, slots, problem_.hidden);
+    if (!problem_.shared) return;
+    Keep(stages.shared_gate, work.shared_gate, range.first, range.scratch, range.count,
+         problem_.inter);
+    Keep(stages.shared_up, work.shared_up, range.first, range.scratch, range.count, problem_.inter);
+    Keep(stages.shared_down, work.shared_down, range.first, range.scratch, range.count,
+         problem_.hidden);
+  }
+
+  // The step is complete: logits, ids, weights, output.
+  template <bool kChecked>
+  void StepDone(const Workspace<kChecked>& work) {
+    const Index rows = problem_.rows;
+    KeepAll(record_.output, work.output, rows * problem_.hidden);
+    KeepAll(record_.ids, work.ids, problem_.Slots());
+    KeepAll(record_.weights, work.weights, problem_.Slots());
+    KeepAll(record_.stages.logits, work.logits, rows * problem_.experts);
+  }
+
+ private:
+  template <class View>
+  void Keep(std::vector<std::uint16_t>& to, const View& view, Index to_row, Index from_row,
+            Index rows, Index width) {
+    read_(to.data() + to_row * width, view.Data() + from_row * width,
+          static_cast<std::size_t>(rows * width) * sizeof(std::uint16_t));
+  }
+  template <class T, class View>
+  void KeepAll(std::vector<T>& to, const View& view, Index count) {
+    to.resize(static_cast<std::size_t>(count));
+    read_(to.data(), view.Data(), to.size() * sizeof(T));
+  }
+
+  const Problem& problem_;
+  RunRecord& record_;
+  ReadMemory read_;
+  bool keep_stages_;
+};
+
+}  // namespace assay
