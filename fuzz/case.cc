@@ -102,7 +102,8 @@ Case ParseCase(std::string_view line) {
     }
     before.insert(word.name);
   }
-  if (const auto why = Impossible(c.problem)) throw UsageError("impossible case: " + *why);
+  if (const auto why = Impossible(c.problem))
+    throw UsageError("impossible case: " + *why + "; correct the case line");
   return c;
 }
 

@@ -133,9 +133,9 @@ CaseField Required(CaseField field) {
   return field;
 }
 
-// The largest real layers have hidden 7168, inter 14336 and 896 experts; products of the limits
-// below still fit 64 bits, so that no size computed from a case line can overflow.
-constexpr int kMaxDimension = 1 << 18, kMaxExperts = 1 << 14, kMaxTopK = 1 << 10;
+// As Impossible() of reference/problem.h: beyond any model, so that a mistyped line does not ask
+// for terabytes and no size computed from it overflows 64 bits.
+constexpr int kMaxDimension = 1 << 17, kMaxExperts = 4096;
 constexpr double kMaxReal = 1e6;
 
 void AddShape(std::vector<CaseField>& out) {
@@ -148,7 +148,7 @@ void AddShape(std::vector<CaseField>& out) {
   out.push_back(Integer("hidden", &Problem::hidden, 1, kMaxDimension, "width of the layer"));
   out.push_back(Integer("inter", &Problem::inter, 1, kMaxDimension, "width inside an expert"));
   out.push_back(Integer("experts", &Problem::experts, 1, kMaxExperts, "routed experts"));
-  out.push_back(Integer("top_k", &Problem::top_k, 1, kMaxTopK, "experts a token; <= experts"));
+  out.push_back(Integer("top_k", &Problem::top_k, 1, kMaxExperts, "experts a token; <= experts"));
 }
 
 void AddRouting(std::vector<CaseField>& out) {
