@@ -11,16 +11,18 @@
 namespace assay {
 
 // A BF16 interval per element, as doubles on the BF16 grid; an observed value is admissible iff
-// low <= value <= high. NaN bounds mean: only NaN is admissible there.
+// low <= value <= high. NaN bounds mean: only NaN is admissible there; `nan`: NaN is admissible too
+// (partial sums may overflow).
 struct Interval {
   double low = 0, high = 0;
+  bool nan = false;
   bool Holds(double value) const;
 };
 
 // The router's stored logits: exact value l, admissible interval after the store (BF16).
 struct RouterExpected {
-  std::vector<double> logits;       // [rows, experts], exact, before the store
-  std::vector<Interval> stored;     // [rows, experts], BF16 grid
+  std::vector<double> logits;         // [rows, experts], exact, before the store
+  std::vector<Interval> stored;       // [rows, experts], BF16 grid
   std::vector<std::vector<int>> may;  // per row: experts that some admissible selection contains
 };
 
@@ -32,10 +34,10 @@ struct Selection {
 
 // Intermediates, where a path shows them. Slots are row * top_k + slot.
 struct StageExpected {
-  std::vector<Interval> gate, up;               // [rows * top_k, inter]
-  std::vector<Interval> down;                   // [rows * top_k, hidden]
-  std::vector<Interval> shared_gate, shared_up; // [rows, shared inter]
-  std::vector<Interval> shared_down;            // [rows, hidden]
+  std::vector<Interval> gate, up;                // [rows * top_k, inter]
+  std::vector<Interval> down;                    // [rows * top_k, hidden]
+  std::vector<Interval> shared_gate, shared_up;  // [rows, shared inter]
+  std::vector<Interval> shared_down;             // [rows, hidden]
 };
 
 struct OutputExpected {

@@ -1,0 +1,204 @@
+// Quantised weights: E2M1 codes with Gaussian-like frequencies, block scales over several
+// exponents and mantissas, a global scale that keeps the products of order one.
+#include <array>
+#include <bit>
+#include <string>
+
+#include "reference/bf16.h"
+#include "reference/draw_tensors.h"
+#include "reference/error.h"
+#include "reference/formats.h"
+#include "reference/random.h"
+#include "reference/tokens.h"
+
+namespace assay {
+namespace {
+
+// What one matrix needs to know of the problem.
+struct MatrixDraw {
+  const Problem& problem;
+  Projection projection;
+  int expert;
+  PackedMatrix& matrix;
+
+  RandomStream Stream(TensorId tensor) const {
+    return {problem.seed,
+            static_cast<std::uint64_t>(tensor) + static_cast<std::uint64_t>(projection), expert};
+  }
+  bool IsDown() const { return projection == Projection::kDown; }
+};
+
+// How often each magnitude code occurs among 128: the Gaussian of deviation 2.4, rounded to E2M1.
+// Mean square 726.25 / 128 = 5.67.
+constexpr std::array<int, 8> kGaussCounts{11, 20, 20, 17, 22, 19, 14, 5};
+// Codes 1, 2 and 4 (one significant bit) and whole numbers only, for exactly computable layers.
+constexpr std::array<int, 8> kPow2Counts{0, 40, 40, 0, 40, 0, 8, 0};
+constexpr std::array<int, 8> kIntegerCounts{32, 0, 40, 0, 28, 16, 8, 4};
+
+using CodeTable = std::array<std::uint8_t, 256>;
+
+constexpr CodeTable MakeCodeTable(const std::array<int, 8>& counts) {
+  CodeTable table{};
+  int at = 0;
+  for (int code = 0; code < 8; ++code)
+    for (int i = 0; i < counts[code]; ++i, ++at) {
+      table[at] = static_cast<std::uint8_t>(code);
+      table[128 + at] = static_cast<std::uint8_t>(code | 8);
+    }
+  return table;
+}
+
+constexpr CodeTable kGaussCodes = MakeCodeTable(kGaussCounts);
+constexpr CodeTable kPow2Codes = MakeCodeTable(kPow2Counts);
+constexpr CodeTable kIntegerCodes = MakeCodeTable(kIntegerCounts);
+
+const CodeTable& CodesFor(DataDraw data) {
+  if (data == DataDraw::kPow2) return kPow2Codes;
+  return data == DataDraw::kInteger || data == DataDraw::kHalf ? kIntegerCodes : kGaussCodes;
+}
+
+bool IsExactDraw(DataDraw data) {
+  return data == DataDraw::kPow2 || data == DataDraw::kInteger || data == DataDraw::kHalf;
+}
+
+// One random word gives four bytes, eight codes.
+void DrawFp4Payload(const MatrixDraw& draw) {
+  const CodeTable& codes = CodesFor(draw.problem.data);
+  const RandomStream stream = draw.Stream(TensorId::kPayload);
+  std::vector<std::uint8_t>& payload = draw.matrix.payload;
+  payload.resize(static_cast<std::size_t>(draw.matrix.rows) * draw.matrix.columns / 2);
+  for (std::size_t i = 0; i < payload.size(); i += 4) {
+    std::uint64_t word = stream.At(i / 4);
+    for (std::size_t j = i; j < i + 4 && j < payload.size(); ++j, word >>= 16)
+      payload[j] = static_cast<std::uint8_t>(codes[word & 255] | codes[(word >> 8) & 255] << 4);
+  }
+}
+
+// Neighbouring groups and neighbouring rows always differ in the lowest bit of the scale code, so
+// that a scale taken from a neighbour changes the numbers.
+int ScaleParity(int row, int group) { return (row ^ group) & 1; }
+
+// Exponents 2^1..2^5 around 2^3, eight mantissas; mean square 335.7.
+constexpr std::array<std::uint8_t, 16> kE4m3Exponents{8,  9,  9,  9,  9,  10, 10, 10,
+                                                      10, 10, 10, 11, 11, 11, 11, 12};
+
+std::uint8_t DrawE4m3Scale(std::uint64_t word, int parity) {
+  const int exponent = kE4m3Exponents[word & 15];
+  return static_cast<std::uint8_t>(exponent << 3 | static_cast<int>((word >> 4) & 3) << 1 | parity);
+}
+
+// Exponents base .. base + 3; mean square 21.25 * 4^base. Products have mean square about 3 when
+// 4^base = 1 / (54 k_dim): 5.67 (codes) * 21.25 (scales) * 1.33 (inputs) = 160.7 = 3 * 53.6.
+// The down projection meets activations of mean square about 3.2 instead of 1.33.
+int Mxfp4Base(int k_dim, bool down) {
+  const std::uint64_t square = std::uint64_t{54} * k_dim * (down ? 12 : 5) / 5;
+  return -static_cast<int>(std::bit_width(square) / 2);
+}
+
+std::uint8_t DrawE8m0Scale(std::uint64_t word, int parity, int base) {
+  return static_cast<std::uint8_t>(127 + base + static_cast<int>(word & 1) * 2 + parity);
+}
+
+std::uint8_t ExactScale(Format format, int parity) {
+  return static_cast<std::uint8_t>(format == Format::kNvfp4 ? (7 + parity) << 3 : 127 + parity);
+}
+
+void DrawScales(const MatrixDraw& draw) {
+  const PackedMatrix& m = draw.matrix;
+  const int groups = m.columns / GroupSize(m.format);
+  const int base = Mxfp4Base(m.columns, draw.IsDown());
+  const RandomStream stream = draw.Stream(TensorId::kScales);
+  draw.matrix.scales.resize(static_cast<std::size_t>(m.rows) * groups);
+  std::size_t at = 0;
+  for (int row = 0; row < m.rows; ++row)
+    for (int group = 0; group < groups; ++group, ++at) {
+      const int parity = ScaleParity(row, group);
+      draw.matrix.scales[at] = IsExactDraw(draw.problem.data) ? ExactScale(m.format, parity)
+                               : m.format == Format::kNvfp4
+                                   ? DrawE4m3Scale(stream.At(at), parity)
+                                   : DrawE8m0Scale(stream.At(at), parity, base);
+    }
+}
+
+// Products have mean square about 3 when global^2 = 1 / (846 k_dim): 5.67 * 335.7 * 1.33 = 2539
+// = 3 * 846; 2.4 times that for the down projection. The value is jittered by an eighth and has an
+// odd mantissa, so it is never a power of two.
+float DrawGlobalScale(const MatrixDraw& draw) {
+  if (IsExactDraw(draw.problem.data)) return 1.0f;
+  const std::uint64_t square = std::uint64_t(draw.IsDown() ? 2031 : 846) * draw.matrix.columns;
+  std::uint64_t mantissa = IntegerSqrt((std::uint64_t{1} << 60) / square);  // 2^30 * global
+  mantissa *= 7 * 4096 + draw.Stream(TensorId::kGlobal).At(0) % 8192;       // * 2^15, +- 1/8
+  int exponent = -45;
+  for (; mantissa >= std::uint64_t{1} << 24; mantissa >>= 1) ++exponent;
+  return static_cast<float>(static_cast<double>(mantissa | 1) * PowerOfTwo(exponent));
+}
+
+// Mean square 3 of the products: deviation sqrt(2.25 / k_dim) = Bell * 2.6 / 65536 / sqrt(k_dim);
+// a smaller one for the down projection, whose inputs are larger.
+void DrawBf16Payload(const MatrixDraw& draw) {
+  PackedMatrix& m = draw.matrix;
+  const RandomStream stream = draw.Stream(TensorId::kPayload);
+  const bool exact = IsExactDraw(draw.problem.data);
+  const std::uint64_t root = IntegerSqrt((std::uint64_t{1} << 40) / m.columns);  // 2^20/sqrt(K)
+  const double unit = static_cast<double>(root * (draw.IsDown() ? 17 : 26) / 10) * PowerOfTwo(-36);
+  const std::size_t size = static_cast<std::size_t>(m.rows) * m.columns;
+  m.payload.resize(2 * size);
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::int32_t bell = stream.Bell(i);
+    const std::uint16_t bits = DoubleToBf16(exact ? bell / 32768 : bell * unit);
+    m.payload[2 * i] = static_cast<std::uint8_t>(bits & 255);
+    m.payload[2 * i + 1] = static_cast<std::uint8_t>(bits >> 8);
+  }
+}
+
+Format FormatOf(const Problem& problem, int expert) {
+  if (expert >= 0) return problem.format;
+  if (problem.shared) return *problem.shared;
+  throw UsageError("shared=none: the layer has no shared expert to build");
+}
+
+PackedMatrix EmptyMatrix(const Problem& problem, Projection projection, int expert) {
+  const int inter = expert < 0 ? problem.SharedInter() : problem.inter;
+  const bool down = projection == Projection::kDown;
+  PackedMatrix matrix;
+  matrix.format = FormatOf(problem, expert);
+  matrix.rows = down ? problem.hidden : inter;
+  matrix.columns = down ? inter : problem.hidden;
+  return matrix;
+}
+
+void RequireFormat(const PackedMatrix& matrix, int expert) {
+  const std::string field = expert < 0 ? "shared=" : "format=";
+  if (!IsBuilt(matrix.format))
+    throw UnsupportedProblem(field + std::string(Token(matrix.format)) +
+                             ": not built yet; use nvfp4, mxfp4 or bf16");
+  if (const auto rule = CannotCarry(matrix.format, matrix.columns)) throw UnsupportedProblem(*rule);
+}
+
+void RequireExpert(const Problem& problem, int expert) {
+  RequireFormat(EmptyMatrix(problem, Projection::kGate, expert), expert);
+  RequireFormat(EmptyMatrix(problem, Projection::kDown, expert), expert);
+}
+
+}  // namespace
+
+void RequireFormats(const Problem& problem) {
+  RequireExpert(problem, 0);
+  if (problem.shared) RequireExpert(problem, -1);
+}
+
+PackedMatrix BuildMatrix(const Problem& problem, Projection projection, int expert) {
+  PackedMatrix matrix = EmptyMatrix(problem, projection, expert);
+  RequireFormat(matrix, expert);
+  const MatrixDraw draw{problem, projection, expert, matrix};
+  if (matrix.format == Format::kBf16) {
+    DrawBf16Payload(draw);
+    return matrix;
+  }
+  DrawFp4Payload(draw);
+  DrawScales(draw);
+  if (matrix.format == Format::kNvfp4) matrix.global_scale = DrawGlobalScale(draw);
+  return matrix;
+}
+
+}  // namespace assay

@@ -1,0 +1,38 @@
+// Products of a packed matrix with a few vectors, a panel of rows at a time: the panel is decoded
+// once, to the weights as the kernels form them and to the exact ones.
+#pragma once
+
+#include <Eigen/Dense>
+
+#include "reference/layer_data.h"
+
+namespace assay {
+
+// Each member is [inner dimension, vectors]; absolute meets |weight|.
+struct Operands {
+  Eigen::MatrixXd production, absolute, exact;
+};
+
+// Each member is [matrix rows, vectors].
+struct Sums {
+  Eigen::MatrixXd production, absolute, exact;
+  void Resize(int rows, const Operands& operands);
+};
+
+// One row of weights. NVFP4: production fl32(e2m1 * fl32(e4m3 * global)), exact the real product;
+// all other formats: both the same, and `exact` is left alone.
+void DecodeRow(const PackedMatrix& matrix, CodePolicy policy, int row, double* production,
+               double* exact);
+constexpr bool ExactDiffers(Format format) { return format == Format::kNvfp4; }
+
+// Rows that one panel holds: about 128 KiB of doubles, at least 4.
+int PanelRows(int columns);
+
+// sums.rows [first, first + count) = weights * operands.
+void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands,
+                   int first, int count, Sums& sums);
+
+// The whole matrix, on one thread.
+Sums Multiply(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands);
+
+}  // namespace assay

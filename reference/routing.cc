@@ -1,0 +1,135 @@
+#include "reference/routing.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "reference/fp32_error.h"
+#include "reference/router_expected.h"
+
+namespace assay {
+namespace {
+
+bool CanBeChosen(double score) { return score > -std::numeric_limits<double>::infinity(); }
+
+double SumOf(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+// Softmax over all experts, e = exp(l - max): the FP32 difference errs by u |l - max|, which is an
+// equal relative error of the exponential, itself within 2u.
+struct Exponentials {
+  std::vector<double> chosen, chosen_error;  // of the chosen, errors in u, relative
+  double sum = 0, sum_error = 0;             // over all experts, error in u, relative
+};
+
+Exponentials TakeExponentials(std::span<const double> logits, std::span<const int> chosen) {
+  Exponentials result;
+  const double max = *std::max_element(logits.begin(), logits.end());
+  double weighted = 0;
+  for (const double l : logits) {
+    const double e = std::exp(l - max);
+    result.sum += e;
+    weighted += e == 0 ? 0 : e * (2 + (max - l));
+  }
+  result.sum_error = weighted / result.sum + static_cast<double>(logits.size()) - 1;
+  for (const int id : chosen) {
+    result.chosen.push_back(std::exp(logits[id] - max));
+    result.chosen_error.push_back(2 + (max - logits[id]));
+  }
+  return result;
+}
+
+// Divides by the FP32 sum of the values, whose error is their weighted error and k - 1 additions; a
+// rounded reciprocal and a product (2u) count as a division.
+void Normalise(std::vector<double>& values, std::vector<double>& errors) {
+  const double sum = SumOf(values);
+  double weighted = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) weighted += values[i] / sum * errors[i];
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] /= sum;
+    errors[i] += weighted + static_cast<double>(values.size()) - 1 + 2;
+  }
+}
+
+WeightsExpected Finish(std::vector<double> weights, const std::vector<double>& errors) {
+  WeightsExpected expected{std::move(weights), {}};
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const double relative = errors[i] * kUnitFp32;
+    // An FP32 exponential may be flushed to zero below 2^-126.
+    expected.bound.push_back(std::fabs(expected.weights[i]) * relative / (1 - relative) + 0x1p-126);
+  }
+  return expected;
+}
+
+WeightsExpected SoftmaxWeights(const Problem& p, std::span<const double> logits,
+                               std::span<const int> chosen) {
+  Exponentials e = TakeExponentials(logits, chosen);
+  // The quotient by the sum over all; its error is common to the chosen and leaves with the
+  // normalisation, the rounding of the quotient (2u) stays.
+  for (std::size_t i = 0; i < e.chosen.size(); ++i) {
+    e.chosen[i] /= e.sum;
+    e.chosen_error[i] += p.norm ? 2 : 2 + e.sum_error;
+  }
+  if (p.norm) Normalise(e.chosen, e.chosen_error);
+  return Finish(std::move(e.chosen), e.chosen_error);
+}
+
+WeightsExpected SigmoidWeights(const Problem& p, std::span<const double> logits,
+                               std::span<const int> chosen) {
+  constexpr double kSmallestSum = 1e-20;  // no division from here down
+  std::vector<double> weights, errors;
+  for (const int id : chosen) {
+    const double s = Sigmoid(logits[id]);
+    weights.push_back(s);
+    errors.push_back(1.01 * (2 * (1 - s) + 2));  // as SigmoidError
+  }
+  if (p.norm && SumOf(weights) > kSmallestSum) Normalise(weights, errors);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    weights[i] *= p.scale;
+    if (p.scale != 1) errors[i] += 2;  // the scale's own rounding and the product
+  }
+  return Finish(std::move(weights), errors);
+}
+
+}  // namespace
+
+std::vector<int> TopK(std::span<const double> scores, int k) {
+  std::vector<int> order;
+  for (int i = 0; i < static_cast<int>(scores.size()); ++i)
+    if (CanBeChosen(scores[i])) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return scores[a] > scores[b]; });
+  if (static_cast<int>(order.size()) > k) order.resize(k);
+  return order;
+}
+
+std::vector<double> SelectionScores(const Problem& problem, std::span<const double> logits,
+                                    std::span<const float> bias) {
+  std::vector<double> scores(logits.begin(), logits.end());
+  if (problem.router == RouterKind::kSoftmax) return scores;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    scores[i] = Sigmoid(scores[i]) + (bias.empty() ? 0.0 : bias[i]);
+  return scores;
+}
+
+bool Admissible(std::span<const double> score_low, std::span<const double> score_high,
+                std::span<const int> chosen) {
+  std::vector<bool> in(score_low.size(), false);
+  double worst_in = std::numeric_limits<double>::infinity();
+  for (const int e : chosen) {
+    in[e] = true;
+    worst_in = std::min(worst_in, score_high[e]);
+  }
+  for (std::size_t f = 0; f < in.size(); ++f)
+    if (!in[f] && score_low[f] > worst_in) return false;
+  return true;
+}
+
+WeightsExpected RouteWeights(const Problem& problem, std::span<const double> stored_logits,
+                             std::span<const int> chosen) {
+  return problem.router == RouterKind::kSoftmax ? SoftmaxWeights(problem, stored_logits, chosen)
+                                                : SigmoidWeights(problem, stored_logits, chosen);
+}
+
+}  // namespace assay
