@@ -145,7 +145,7 @@ void DrawBf16Payload(const MatrixDraw& draw) {
   m.payload.resize(2 * size);
   for (std::size_t i = 0; i < size; ++i) {
     const std::int32_t bell = stream.Bell(i);
-    const std::uint16_t bits = DoubleToBf16(exact ? bell / 32768 : bell * unit);
+    const std::uint16_t bits = FloatToBf16(static_cast<float>(exact ? bell / 32768 : bell * unit));
     m.payload[2 * i] = static_cast<std::uint8_t>(bits & 255);
     m.payload[2 * i + 1] = static_cast<std::uint8_t>(bits >> 8);
   }

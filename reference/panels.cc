@@ -1,6 +1,7 @@
 #include "reference/panels.h"
 
 #include <algorithm>
+#include <array>
 
 #include "reference/bf16.h"
 #include "reference/e2m1.h"
@@ -22,13 +23,15 @@ void DecodeNvfp4(const PackedMatrix& m, int row, double* production, double* exa
     const float scale = kE4m3Values[scales[group]];
     const float formed = scale * m.global_scale;
     const double real = double{scale} * double{m.global_scale};
-    for (int i = 0; i < 8; ++i, ++codes, production += 2, exact += 2) {
+    // Two passes: table look-ups, then products that the compiler turns into vector code.
+    std::array<float, 16> values;
+    for (int i = 0; i < 8; ++i, ++codes) {
       const E2m1Pair pair = kE2m1Pairs[*codes];
-      production[0] = pair.even * formed;
-      production[1] = pair.odd * formed;
-      exact[0] = pair.even * real;
-      exact[1] = pair.odd * real;
+      values[2 * i] = pair.even;
+      values[2 * i + 1] = pair.odd;
     }
+    for (int i = 0; i < 16; ++i) production[16 * group + i] = values[i] * formed;
+    for (int i = 0; i < 16; ++i) exact[16 * group + i] = values[i] * real;
   }
 }
 
@@ -49,6 +52,26 @@ void DecodeBf16(const PackedMatrix& m, int row, double* out) {
   const std::uint8_t* bytes = m.payload.data() + std::size_t(row) * m.columns * 2;
   for (int i = 0; i < m.columns; ++i, bytes += 2)
     out[i] = Bf16ToFloat(static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8));
+}
+
+using PanelView = Eigen::Map<Panel>;
+
+PanelView View(std::vector<double>& memory, int rows, int columns) {
+  memory.resize(std::max(memory.size(), std::size_t(rows) * columns));
+  return {memory.data(), rows, columns};
+}
+
+// For a few vectors, one product each is several times faster than a matrix product, which would
+// first repack the panel.
+void MultiplyInto(const PanelView& panel, const Eigen::MatrixXd& operands, int first,
+                  Eigen::MatrixXd& sums) {
+  constexpr Eigen::Index kFewVectors = 8;
+  if (operands.cols() > kFewVectors) {
+    sums.middleRows(first, panel.rows()).noalias() = panel * operands;
+    return;
+  }
+  for (Eigen::Index i = 0; i < operands.cols(); ++i)
+    sums.col(i).segment(first, panel.rows()).noalias() = panel * operands.col(i);
 }
 
 }  // namespace
@@ -78,16 +101,17 @@ int PanelRows(int columns) { return std::max(4, (1 << 14) / columns); }
 
 void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands,
                    int first, int count, Sums& sums) {
+  // Kept by each thread: fresh ones would be mapped and cleared by the system at every call.
+  thread_local std::vector<double> memory, exact_memory;
   const bool differs = ExactDiffers(matrix.format);
-  Panel production(count, matrix.columns), exact(differs ? count : 0, matrix.columns);
+  PanelView production = View(memory, count, matrix.columns);
+  PanelView exact = differs ? View(exact_memory, count, matrix.columns) : production;
   for (int i = 0; i < count; ++i)
-    DecodeRow(matrix, policy, first + i, production.row(i).data(),
-              differs ? exact.row(i).data() : nullptr);
-  sums.production.middleRows(first, count).noalias() = production * operands.production;
-  if (operands.exact.cols() > 0)
-    sums.exact.middleRows(first, count).noalias() = (differs ? exact : production) * operands.exact;
+    DecodeRow(matrix, policy, first + i, production.row(i).data(), exact.row(i).data());
+  MultiplyInto(production, operands.production, first, sums.production);
+  MultiplyInto(exact, operands.exact, first, sums.exact);
   production = production.cwiseAbs();
-  sums.absolute.middleRows(first, count).noalias() = production * operands.absolute;
+  MultiplyInto(production, operands.absolute, first, sums.absolute);
 }
 
 Sums Multiply(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands) {
