@@ -10,7 +10,8 @@ namespace assay {
 struct Candidates {
   Runner* path = nullptr;      // the path under judgement (or a planted fault of it)
   Runner* fallback = nullptr;  // the path that `path` replaces; null: it replaces none
-  Runner* host_replay = nullptr;  // on a GPU: the same kernels on the host executor; null on the host
+  Runner* host_replay =
+      nullptr;  // on a GPU: the same kernels on the host executor; null on the host
 };
 
 // Runs the checks of `level` in the order cheap and fatal first. `landing` must not be refused.

@@ -1,0 +1,44 @@
+#include "oracle/checks.h"
+
+namespace assay {
+
+const std::vector<CheckInfo>& AllChecks() {
+  static const std::vector<CheckInfo> checks = {
+      {"memory", Checks::kFast,
+       "no access leaves its tensor, and all threads of a block meet at the same barriers",
+       "what optimised machine code does beyond the checked build of the same source"},
+      {"launches", Checks::kFast, "the kernels that ran are those the path declares, in its order",
+       "what a kernel of the right name does"},
+      {"unwritten", Checks::kFast, "every output, id and weight was written",
+       "an element that was written with a wrong value"},
+      {"ownership", Checks::kStandard,
+       "every weight is read with the scale that owns it, every scale needed is read, no other is",
+       "a right byte that is decoded or used wrongly, and loads that state no weight"},
+      {"routing", Checks::kStandard,
+       "logits are right, ids are their top-k with the lower index winning ties, weights follow",
+       "weights of a path that shows no logits"},
+      {"numeric", Checks::kFast,
+       "every output and every shown intermediate lies where the rounding contract admits it",
+       "a deviation smaller than the rounding of the contract, and what the reference has wrong"},
+      {"power", Checks::kFast,
+       "trivial outputs would have been rejected and most outputs stand clear of their bound",
+       "which single fault would have slipped through"},
+      {"fused", Checks::kFast,
+       "the path's error against real arithmetic is no larger and no more biased than its "
+       "fallback's",
+       "what path and fallback have wrong alike, and differences that the case is too small to "
+       "show"},
+      {"repeat", Checks::kStandard,
+       "the build that ships gives the same bits as the checked one, run after run",
+       "a race that happens less than once in a few runs"},
+      {"poison", Checks::kStandard,
+       "gaps, scratch and weights that nothing routes to do not influence the result",
+       "bytes that are read and thrown away, and influences that cancel exactly"},
+      {"host_bits", Checks::kStandard,
+       "a GPU run and its replay on the host executor agree in every bit (on a GPU only)",
+       "what both executors have wrong, and paths whose atomics run in free order"},
+  };
+  return checks;
+}
+
+}  // namespace assay

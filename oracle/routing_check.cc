@@ -1,0 +1,168 @@
+#include "oracle/routing_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+
+#include "oracle/bf16_value.h"
+#include "oracle/stage_check.h"
+#include "reference/routing.h"
+
+namespace assay {
+namespace {
+
+// Rows of a [rows, width] array.
+template <class T>
+std::span<const T> Row(const std::vector<T>& values, int row, int width) {
+  return std::span(values).subspan(static_cast<std::size_t>(row) * width, width);
+}
+
+std::string IdsText(std::span<const std::uint32_t> ids) {
+  return fmt::format("{}", fmt::join(ids, " "));
+}
+
+// The experts with the best stored logits, for a reader who wonders why these ids.
+std::string BestText(std::span<const double> logits, int count) {
+  std::vector<int> order(logits.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return logits[a] > logits[b]; });
+  order.resize(std::min<std::size_t>(order.size(), count));
+  std::vector<std::string> texts;
+  for (const int expert : order)
+    texts.push_back(fmt::format("{}:{}", expert, NumberText(logits[expert])));
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
+void CheckLogits(const CaseContext& context, const RunRecord& run, const RouterExpected& expected,
+                 std::vector<Finding>& findings) {
+  const int experts = context.layer.problem.experts;
+  const auto& bits = run.stages.logits;
+  std::int64_t wrong = 0, first = -1;
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    if (expected.stored[i].Holds(ValueOfBf16(bits[i]))) continue;
+    if (wrong++ == 0) first = static_cast<std::int64_t>(i);
+  }
+  if (wrong == 0) return;
+  Finding finding =
+      NewFinding(context, "routing", "logits_out_of_contract", KernelOf(run, "router"));
+  const std::string where = fmt::format("token {}, expert {}", first / experts, first % experts);
+  finding.summary = fmt::format("logit of {}: expected {}, got {}; {} of {} logits are wrong",
+                                where, IntervalText(expected.stored[first]),
+                                NumberText(ValueOfBf16(bits[first])), wrong, bits.size());
+  AddEvidence(finding, "first", where);
+  AddEvidence(finding, "expected", IntervalText(expected.stored[first]));
+  AddEvidence(finding, "exact", NumberText(expected.logits[first]));
+  AddEvidence(finding, "got", Bf16Text(bits[first]));
+  AddEvidence(finding, "wrong", CountText(wrong, static_cast<std::int64_t>(bits.size())));
+  findings.push_back(std::move(finding));
+}
+
+std::vector<double> StoredLogits(const RunRecord& run, int row, int experts) {
+  std::vector<double> logits;
+  for (const std::uint16_t bits : Row(run.stages.logits, row, experts))
+    logits.push_back(ValueOfBf16(bits));
+  return logits;
+}
+
+void CheckSelections(const CaseContext& context, const RunRecord& run,
+                     std::vector<Finding>& findings) {
+  const Problem& problem = context.layer.problem;
+  std::optional<Finding> first;
+  int wrong = 0;
+  for (int row = 0; row < problem.rows; ++row) {
+    const std::vector<double> logits = StoredLogits(run, row, problem.experts);
+    const auto ids = Row(run.ids, row, problem.top_k);
+    const auto weights = Row(run.weights, row, problem.top_k);
+    const auto error = JudgeRoute(problem, logits, context.layer.router_bias, ids, weights);
+    if (!error) continue;
+    if (wrong++ > 0) continue;
+    first = NewFinding(context, "routing", error->error_class, KernelOf(run, "selection"));
+    first->summary = fmt::format("token {}: {}", row, error->summary);
+    AddEvidence(*first, "token", fmt::to_string(row));
+    AddEvidence(*first, "ids", IdsText(ids));
+    AddEvidence(*first, "weights", fmt::format("{}", fmt::join(weights, " ")));
+    AddEvidence(*first, "best_stored_logits", BestText(logits, problem.top_k + 2));
+  }
+  if (!first) return;
+  AddEvidence(*first, "wrong_tokens", CountText(wrong, problem.rows));
+  findings.push_back(std::move(*first));
+}
+
+// Scores grow with the logit for every router kind built so far, so the ends of the logit's
+// interval give the ends of the score's.
+std::vector<double> ScoreEnds(const CaseContext& context, const RouterExpected& expected, int row,
+                              double Interval::*end) {
+  std::vector<double> logits;
+  for (const Interval& stored : Row(expected.stored, row, context.layer.problem.experts))
+    logits.push_back(stored.*end);
+  return SelectionScores(context.layer.problem, logits, context.layer.router_bias);
+}
+
+void CheckAdmissible(const CaseContext& context, const RunRecord& run,
+                     const RouterExpected& expected, std::vector<Finding>& findings) {
+  const Problem& problem = context.layer.problem;
+  for (int row = 0; row < problem.rows; ++row) {
+    const auto ids = Row(run.ids, row, problem.top_k);
+    const std::vector<int> chosen(ids.begin(), ids.end());
+    if (std::any_of(ids.begin(), ids.end(),
+                    [&](auto id) { return id >= static_cast<std::uint32_t>(problem.experts); }))
+      continue;  // CheckLegalIds says so
+    if (Admissible(ScoreEnds(context, expected, row, &Interval::low),
+                   ScoreEnds(context, expected, row, &Interval::high), chosen))
+      continue;
+    Finding finding = NewFinding(context, "routing", "wrong_selection", KernelOf(run, "selection"));
+    finding.summary =
+        fmt::format("token {}: no admissible logits choose experts {}", row, IdsText(ids));
+    AddEvidence(finding, "token", fmt::to_string(row));
+    AddEvidence(finding, "ids", IdsText(ids));
+    AddEvidence(finding, "admissible", fmt::format("{}", fmt::join(expected.may[row], " ")));
+    findings.push_back(std::move(finding));
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> CheckLegalIds(const CaseContext& context, const RunRecord& run,
+                                   const RouterExpected& expected) {
+  const Problem& problem = context.layer.problem;
+  std::int64_t wrong = 0, first = -1;
+  for (std::size_t i = 0; i < run.ids.size(); ++i) {
+    const std::uint32_t id = run.ids[i];
+    const bool known = id < static_cast<std::uint32_t>(problem.experts) &&
+                       context.layer.experts.contains(static_cast<int>(id));
+    if (!known && wrong++ == 0) first = static_cast<std::int64_t>(i);
+  }
+  if (wrong == 0) return {};
+  const auto row = first / problem.top_k, slot = first % problem.top_k;
+  const std::uint32_t id = run.ids[first];
+  const bool exists = id < static_cast<std::uint32_t>(problem.experts);
+  Finding finding = NewFinding(context, "routing", exists ? "inadmissible_expert" : "illegal_id",
+                               KernelOf(run, "selection"));
+  finding.summary =
+      fmt::format("token {} slot {}: expert {} {}", row, slot, id,
+                  exists ? "is in no admissible selection of this layer"
+                         : fmt::format("does not exist, the layer has {}", problem.experts));
+  AddEvidence(finding, "token", fmt::to_string(row));
+  AddEvidence(finding, "slot", fmt::to_string(slot));
+  AddEvidence(finding, "got", fmt::to_string(id));
+  AddEvidence(finding, "admissible", fmt::format("{}", fmt::join(expected.may[row], " ")));
+  AddEvidence(finding, "wrong", CountText(wrong, static_cast<std::int64_t>(run.ids.size())));
+  return {finding};
+}
+
+std::vector<Finding> CheckRouting(const CaseContext& context, const RunRecord& run,
+                                  const RouterExpected& expected) {
+  std::vector<Finding> findings;
+  if (run.stages.logits.empty()) {
+    CheckAdmissible(context, run, expected, findings);
+    return findings;
+  }
+  CheckLogits(context, run, expected, findings);
+  CheckSelections(context, run, findings);
+  return findings;
+}
+
+}  // namespace assay
