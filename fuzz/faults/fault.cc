@@ -1,0 +1,128 @@
+#include "fuzz/faults/fault.h"
+
+#include <algorithm>
+
+#include "fuzz/faults/make_runner.h"
+
+namespace assay {
+namespace {
+
+using P = const Problem&;
+
+bool IsTransposed(P p) { return p.layout == Layout::kTransposed; }
+bool IsNvfp4(P p) { return p.format == Format::kNvfp4; }
+bool IsMxfp4(P p) { return p.format == Format::kMxfp4; }
+bool IsGated(P p) { return p.shared && p.shared_gate == SharedGate::kSigmoid; }
+bool Always(P) { return true; }
+
+struct Row {
+  const char *name, *error_class, *check, *what;
+  std::vector<PathId> paths;
+  bool (*applies)(P);
+  const char* smallest;
+};
+
+const std::vector<PathId> kAll = {PathId::kSingle, PathId::kK3, PathId::kBatched};
+const std::vector<PathId> kPerToken = {PathId::kSingle, PathId::kBatched};
+const std::vector<PathId> kOnlyK3 = {PathId::kK3};
+
+// Sorted by name.
+const std::vector<Row> kRows = {
+    {"barrier_after_early_return", "barrier after early return", "memory",
+     "threads without an output return before the barrier that fills shared memory", kOnlyK3,
+     [](P p) { return IsNvfp4(p) && IsTransposed(p) && p.hidden % 32 != 0; },
+     "path=k3 format=nvfp4 layout=transposed rows=3 hidden=48 inter=16 experts=2 top_k=1"},
+    {"bf16_truncated", "truncation for rounding", "numeric",
+     "the output is truncated to BF16 instead of rounded", kAll, Always,
+     "path=k3 format=nvfp4 layout=row_major rows=3 hidden=64 inter=32 experts=4 top_k=2"},
+    {"blend_one_row_too_many", "output rows or columns not written or written twice", "memory",
+     "the blend is launched for one token more than the step has", kOnlyK3,
+     [](P p) { return IsNvfp4(p) && !p.shared; },
+     "path=k3 format=nvfp4 layout=row_major rows=3 hidden=16 inter=16 experts=2 top_k=1"},
+    {"down_of_next_expert", "in-bounds read of another expert", "ownership",
+     "the down projection reads the table entry after the chosen expert's", kAll,
+     [](P p) { return p.experts >= 4; },
+     "path=k3 format=nvfp4 layout=row_major rows=3 hidden=32 inter=16 experts=16 top_k=1"},
+    {"e8m0_decoded_as_e4m3", "code-word decode", "numeric",
+     "E8M0 scale bytes, read with the right group, are decoded as E4M3", kPerToken, IsMxfp4,
+     "path=batched format=mxfp4 layout=transposed rows=1 hidden=32 inter=32 experts=2 top_k=1"},
+    {"k3_e8m0_unguarded", "scale group size mixed up", "memory",
+     "K=3 verify without its E8M0 guard: the group-16 batch3_t kernel walks group-32 tables",
+     kOnlyK3, IsMxfp4,
+     "path=k3 format=mxfp4 layout=transposed rows=3 hidden=64 inter=32 experts=2 top_k=1"},
+    {"nibbles_swapped", "code-word decode", "numeric",
+     "the high nibble is taken for the even column", kAll, IsNvfp4,
+     "path=single format=nvfp4 layout=transposed rows=1 hidden=32 inter=16 experts=2 top_k=1"},
+    {"scale2_missing", "global scale missing", "numeric",
+     "the FP32 scale of the matrix is left out", kAll, IsNvfp4,
+     "path=single format=nvfp4 layout=row_major rows=1 hidden=32 inter=16 experts=2 top_k=1"},
+    {"scale_truncated_to_bf16", "undeclared rounding", "fused",
+     "the fused path truncates each group scale to BF16, the fallback does not", kOnlyK3,
+     IsNvfp4,
+     "path=k3 format=nvfp4 layout=transposed rows=3 hidden=256 inter=64 experts=4 top_k=2"},
+    {"scratch_not_cleared", "stale scratch", "poison",
+     "down is added to scratch that nobody cleared", kOnlyK3,
+     [](P p) { return IsNvfp4(p) && IsTransposed(p); },
+     "path=k3 format=nvfp4 layout=transposed rows=3 hidden=32 inter=16 experts=2 top_k=1"},
+    {"second_run_differs", "first run clean, second not", "repeat",
+     "every second run drops the last slot", kOnlyK3, IsNvfp4,
+     "path=k3 format=nvfp4 layout=row_major rows=3 hidden=32 inter=16 experts=2 top_k=2"},
+    {"shared_gate_ignored", "shared expert scaled wrongly", "numeric",
+     "the shared expert is added with factor 1 instead of its sigmoid gate", kAll, IsGated,
+     "path=single format=nvfp4 layout=row_major rows=1 hidden=32 inter=16 experts=2 top_k=1 "
+     "shared=nvfp4"},
+    {"silent_fallback", "another kernel ran than declared", "launches",
+     "K=3 quietly runs the batched path's kernels", kOnlyK3, IsNvfp4,
+     "path=k3 format=nvfp4 layout=row_major rows=3 hidden=32 inter=16 experts=2 top_k=1"},
+    {"slot_dropped", "output rows or slots dropped", "numeric", "the blend leaves out the last slot",
+     kAll, Always,
+     "path=single format=nvfp4 layout=row_major rows=1 hidden=32 inter=16 experts=4 top_k=2"},
+    {"t_branch_without_blend", "output rows or columns not written", "unwritten",
+     "the transposed K=3 branch returns before the blend", kOnlyK3,
+     [](P p) { return IsNvfp4(p) && IsTransposed(p); },
+     "path=k3 format=nvfp4 layout=transposed rows=3 hidden=16 inter=16 experts=2 top_k=1"},
+    {"tie_breaks_by_lane", "ties", "routing", "equal scores go to the later lane, not the lower index",
+     kAll, [](P p) { return p.logits == LogitDraw::kTies; },
+     "path=single format=nvfp4 layout=row_major rows=1 hidden=32 inter=16 experts=8 top_k=1 "
+     "logits=ties"},
+    {"wrong_scale_group_tail", "tail group uses the previous one", "ownership",
+     "the last scale group of a row reads its neighbour's scale", kAll,
+     [](P p) { return IsNvfp4(p) && (p.hidden > 16 || p.inter > 16); },
+     "path=k3 format=nvfp4 layout=transposed rows=3 hidden=32 inter=16 experts=2 top_k=1"},
+};
+
+std::vector<Fault> Build() {
+  std::vector<Fault> faults;
+  for (const Row& row : kRows)
+    faults.push_back(
+        {row.name, row.error_class, row.check, row.what, row.paths, ParseCase(row.smallest)});
+  return faults;
+}
+
+}  // namespace
+
+const std::vector<Fault>& Faults() {
+  static const std::vector<Fault> faults = Build();
+  return faults;
+}
+
+const Fault* FindFault(std::string_view name) {
+  const auto& all = Faults();
+  const auto at = std::find_if(all.begin(), all.end(), [&](const Fault& f) { return f.name == name; });
+  return at == all.end() ? nullptr : &*at;
+}
+
+bool Applies(const Fault& fault, PathId path, const Problem& problem) {
+  const bool on_path = std::find(fault.paths.begin(), fault.paths.end(), path) != fault.paths.end();
+  const auto row = std::find_if(kRows.begin(), kRows.end(),
+                                [&](const Row& r) { return r.name == fault.name; });
+  return on_path && row != kRows.end() && row->applies(problem);
+}
+
+std::unique_ptr<Runner> MakeFaultRunner(const Fault& fault, PathId path, Device device,
+                                        int threads) {
+  return device == Device::kHost ? faults::MakeHostFaultRunner(fault.name, path, threads)
+                                 : faults::MakeCudaFaultRunner(fault.name, path);
+}
+
+}  // namespace assay

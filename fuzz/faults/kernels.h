@@ -1,0 +1,39 @@
+// Small kernels of faults that no policy can express.
+#pragma once
+
+#include "gpu/kernels/silu_down.h"
+
+namespace assay::faults {
+
+// Threads without an output leave before the barrier.
+template <class Routed, class Shared, bool kChecked>
+struct EarlyReturnSiluDown : SiluDownTransposed<Routed, Shared, kChecked> {
+  using Base = SiluDownTransposed<Routed, Shared, kChecked>;
+  using Args = typename Base::Args;
+
+  constexpr void operator()(Context auto& context, const Args& args) const {
+    if (context.Block().x * Base::kThreads + context.Thread() >= args.hidden) return;
+    Base{}(context, args);
+  }
+};
+
+// Adds to what the scratch held, as an accumulator that nobody cleared.
+template <class Routed, class Shared, bool kChecked>
+struct AccumulatingSiluDown : SiluDownTransposed<Routed, Shared, kChecked> {
+  using Base = SiluDownTransposed<Routed, Shared, kChecked>;
+  using Args = typename Base::Args;
+
+  constexpr void operator()(Context auto& context, const Args& args) const {
+    const Index3 block = context.Block();
+    const int row = block.x * Base::kThreads + context.Thread();
+    const bool adds = row < args.hidden && !args.slots.IsShared(block.y);
+    const Index at = Index{block.y} * args.hidden + row;
+    const float stale = adds ? args.routed_down.Load(context, at).ToFloat() : 0.0f;
+    Base{}(context, args);
+    if (!adds) return;
+    const float fresh = args.routed_down.Load(context, at).ToFloat();
+    args.routed_down.Store(context, at, Bf16::Round(fresh + stale));
+  }
+};
+
+}  // namespace assay::faults

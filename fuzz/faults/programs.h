@@ -1,0 +1,124 @@
+// The planted faults as path programs, and the one list that maps names to them; compiled for the
+// host and, where CUDA is built, for the GPU.
+#pragma once
+
+#include <string_view>
+
+#include "fuzz/faults/kernels.h"
+#include "fuzz/faults/policies.h"
+
+namespace assay::faults {
+
+// The transposed branch of K=3 returns before the blend.
+struct NoBlend : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    RunK3Route<ProductionPolicy>(machine, layer);
+    RunK3Experts<ProductionPolicy>(machine, layer);
+    machine.TokensDone({0, layer.problem->rows, 0});
+  }
+};
+
+// K=3 quietly runs the batched path.
+struct SilentFallback : PathProgram<ProductionPolicy> {
+  int ScratchRows(const Problem&) const { return 1; }
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    RunBatched<ProductionPolicy>(machine, layer);
+  }
+};
+
+// The blend is launched for one token too many.
+struct BlendOneRowTooMany : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    RunK3Route<ProductionPolicy>(machine, layer);
+    RunK3Experts<ProductionPolicy>(machine, layer);
+    const Problem& p = *layer.problem;
+    machine.Launch("blend_batch3", Blend<BlendRule, Machine::kChecked>{},
+                   {p.rows + 1, p.hidden, p.top_k, false, false, layer.input, layer.shared_gate,
+                    AsInput(layer.work.weights), AsInput(layer.work.down),
+                    AsInput(layer.work.shared_down), layer.work.output});
+    machine.TokensDone({0, p.rows, 0});
+  }
+};
+
+// Every second run of the process drops the last slot: what a cleared-once accumulator looks like.
+struct SecondRunDiffers : PathProgram<ProductionPolicy> {
+  mutable int runs = 0;
+
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    RunK3Route<ProductionPolicy>(machine, layer);
+    RunK3Experts<ProductionPolicy>(machine, layer);
+    const TokenRange all{0, layer.problem->rows, 0};
+    if (++runs % 2 == 1)
+      LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all);
+    else
+      LaunchBlend<WithBlend<LastSlotDropped>>(machine, "blend_batch3", layer, all);
+    machine.TokensDone(all);
+  }
+};
+
+// Transposed K=3 with another down kernel.
+template <template <class, class, bool> class SiluDown>
+struct WithSiluDown : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    using F = ProductionPolicy::Nvfp4;
+    const TokenRange all{0, layer.problem->rows, 0};
+    RunK3Route<ProductionPolicy>(machine, layer);
+    machine.Launch("gate_up_batch3_t", GateUpTransposed<F, F, Machine::kChecked>{},
+                   GateUpArgsOf(layer, layer.transposed, all));
+    machine.Launch("silu_down_batch3_t", SiluDown<F, F, Machine::kChecked>{},
+                   SiluDownArgsOf(layer, layer.transposed, all));
+    LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all);
+    machine.TokensDone(all);
+  }
+};
+
+// The down projection takes the table entry after the chosen expert's.
+struct DownOfNextExpert : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    auto shifted = layer;
+    const Index rest = layer.problem->experts - 1;
+    shifted.row_major.down.routed = shifted.row_major.down.routed.Part(1, rest);
+    shifted.transposed.down.routed = shifted.transposed.down.routed.Part(1, rest);
+    PathProgram<ProductionPolicy>::Run(machine, shifted);
+  }
+};
+
+// Calls `visit(program)` with the fault's program; false: no such fault.
+template <class Visit>
+bool VisitProgram(std::string_view name, PathId path, const Visit& visit) {
+  const auto with = [&]<class Policy>(Policy) {
+    visit(PathProgram<Policy>{path});
+    return true;
+  };
+  const auto own = [&]<class Program>(Program program) {
+    program.path = path;
+    visit(program);
+    return true;
+  };
+  if (name == "k3_e8m0_unguarded") return with(ProductionPolicy{});
+  if (name == "e8m0_decoded_as_e4m3") return with(WithMxfp4<E8m0AsE4m3>{});
+  if (name == "wrong_scale_group_tail") return with(WithNvfp4<TailUsesPreviousGroup>{});
+  if (name == "nibbles_swapped") return with(WithNvfp4<SwappedNibbles>{});
+  if (name == "scale2_missing") return with(WithNvfp4<WithoutScale2>{});
+  if (name == "scale_truncated_to_bf16") return with(WithNvfp4<TruncatedScale>{});
+  if (name == "shared_gate_ignored") return with(WithBlend<GateIgnored>{});
+  if (name == "slot_dropped") return with(WithBlend<LastSlotDropped>{});
+  if (name == "bf16_truncated") return with(WithBlend<Truncated>{});
+  if (name == "tie_breaks_by_lane") return with(WithLaterLane{});
+  if (name == "t_branch_without_blend") return own(NoBlend{});
+  if (name == "silent_fallback") return own(SilentFallback{});
+  if (name == "blend_one_row_too_many") return own(BlendOneRowTooMany{});
+  if (name == "second_run_differs") return own(SecondRunDiffers{});
+  if (name == "barrier_after_early_return") return own(WithSiluDown<EarlyReturnSiluDown>{});
+  if (name == "scratch_not_cleared") return own(WithSiluDown<AccumulatingSiluDown>{});
+  if (name == "down_of_next_expert") return own(DownOfNextExpert{});
+  return false;
+}
+
+}  // namespace assay::faults

@@ -1,0 +1,129 @@
+// The paths on the host executor against the reference: they meet their contract, touch only what
+// they own, launch what they declare, and checked and unchecked builds give the same bits.
+#include <gtest/gtest.h>
+
+#include "gpu/run/runner.h"
+#include "reference/expected.h"
+
+namespace assay {
+namespace {
+
+struct Setting {
+  PathId path;
+  Format format;
+  Layout layout;
+};
+
+std::vector<Setting> Settings() {
+  std::vector<Setting> all;
+  for (const PathId path : {PathId::kSingle, PathId::kK3, PathId::kBatched})
+    for (const Layout layout : {Layout::kRowMajor, Layout::kTransposed, Layout::kHybrid})
+      all.push_back({path, Format::kNvfp4, layout});
+  for (const PathId path : {PathId::kSingle, PathId::kBatched})
+    all.push_back({path, Format::kMxfp4, Layout::kTransposed});
+  return all;
+}
+
+Problem ProblemOf(const Setting& setting, RouterKind router, bool shared) {
+  Problem problem;
+  problem.rows = setting.path == PathId::kSingle ? 1 : 3;
+  problem.format = setting.format;
+  problem.layout = setting.layout;
+  problem.router = router;
+  problem.hidden = 160;
+  problem.inter = 96;
+  if (shared) problem.shared = Format::kNvfp4;
+  problem.seed = 5;
+  return problem;
+}
+
+double BitsToDouble(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+int CountOutside(const LayerData& layer, const RunRecord& record) {
+  const OutputExpected expected = LayerReference(layer).Evaluate({record.ids, record.weights});
+  int outside = 0;
+  for (std::size_t i = 0; i < record.output.size(); ++i)
+    outside += !expected.stored[i].Holds(BitsToDouble(record.output[i]));
+  return outside;
+}
+
+std::vector<std::string> Launched(const RunRecord& record) {
+  std::vector<std::string> names;
+  for (const LaunchInfo& launch : record.launches) names.push_back(launch.kernel);
+  return names;
+}
+
+template <class Body>
+void ForEverySetting(const Body& body) {
+  for (const Setting& setting : Settings())
+    for (const RouterKind router : {RouterKind::kSoftmax, RouterKind::kSigmoidBias})
+      for (const bool shared : {false, true}) {
+        const Problem problem = ProblemOf(setting, router, shared);
+        SCOPED_TRACE(std::string(Token(setting.path)) + " layout " +
+                     std::to_string(static_cast<int>(setting.layout)) + " format " +
+                     std::to_string(static_cast<int>(setting.format)) +
+                     (shared ? " shared" : ""));
+        const LayerData layer = BuildLayer(problem);
+        const auto runner = MakeRunner(setting.path, Device::kHost, 2);
+        body(setting, layer, *runner);
+      }
+}
+
+TEST(HostPaths, MeetTheProductionContract) {
+  ForEverySetting([](const Setting&, const LayerData& layer, Runner& runner) {
+    const RunRecord record = runner.Run(layer, {});
+    ASSERT_EQ(record.output.size(), layer.input.size());
+    EXPECT_EQ(CountOutside(layer, record), 0);
+  });
+}
+
+TEST(HostPaths, MakeNoBadAccessAndReadEveryScaleOfTheChosenExperts) {
+  ForEverySetting([](const Setting&, const LayerData& layer, Runner& runner) {
+    const RunRecord record = runner.Run(layer, {});
+    for (const KindTotals& totals : record.faults) EXPECT_EQ(totals.count, 0);
+    EXPECT_TRUE(record.sync_faults.empty());
+    for (const ScaleReads& reads : record.scale_reads) {
+      const bool chosen = reads.expert < 0 || std::find(record.ids.begin(), record.ids.end(),
+                                                        reads.expert) != record.ids.end();
+      if (reads.read.empty() || layer.problem.layout == Layout::kHybrid) continue;
+      EXPECT_EQ(std::count(reads.read.begin(), reads.read.end(), 1),
+                chosen ? static_cast<long>(reads.read.size()) : 0)
+          << reads.tensor;
+    }
+  });
+}
+
+TEST(HostPaths, LaunchTheKernelsTheyDeclare) {
+  ForEverySetting([](const Setting& setting, const LayerData& layer, Runner& runner) {
+    EXPECT_EQ(Launched(runner.Run(layer, {})), ExpectedKernels(setting.path, layer.problem));
+  });
+}
+
+TEST(HostPaths, GiveTheSameBitsCheckedAndUncheckedUnderEveryPoison) {
+  ForEverySetting([](const Setting&, const LayerData& layer, Runner& runner) {
+    const RunRecord checked = runner.Run(layer, {true, Poison::kOnes});
+    for (const Poison poison : {Poison::kOnes, Poison::kZeros, Poison::kRandom}) {
+      const RunRecord other = runner.Run(layer, {false, poison});
+      EXPECT_EQ(other.output, checked.output);
+      EXPECT_EQ(other.ids, checked.ids);
+      EXPECT_EQ(other.weights, checked.weights);
+    }
+  });
+}
+
+// The guard removed: what production's headline fault does to group-32 tables.
+TEST(K3WithoutItsGuard, ReadsPastTheE8m0ScalesAndForForeignGroups) {
+  Problem problem = ProblemOf({PathId::kK3, Format::kMxfp4, Layout::kTransposed},
+                              RouterKind::kSoftmax, false);
+  const LayerData layer = BuildLayer(problem);
+  const RunRecord record = MakeRunner(PathId::kK3, Device::kHost, 1)->Run(layer, {});
+  const KindTotals& outside = record.faults[static_cast<int>(AccessKind::kReadOutside)];
+  EXPECT_GT(outside.count, 0);
+  EXPECT_EQ(outside.first.byte, outside.first.extent);  // the first byte past the end
+  EXPECT_GT(record.faults[static_cast<int>(AccessKind::kWrongOwner)].count, 0);
+}
+
+}  // namespace
+}  // namespace assay

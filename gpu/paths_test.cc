@@ -1,0 +1,133 @@
+#include "gpu/paths.h"
+
+#include <gtest/gtest.h>
+
+#include "gpu/dispatch/guards.h"
+
+namespace assay {
+namespace {
+
+using Kind = Decision::Kind;
+
+Problem K3(Format format, Layout layout) {
+  Problem problem;
+  problem.rows = 3;
+  problem.format = format;
+  problem.layout = layout;
+  return problem;
+}
+
+template <class Change>
+Decision After(PathId path, Problem problem, const Change& change) {
+  change(problem);
+  return Decide(path, problem);
+}
+
+TEST(K3, RunsNvfp4InEveryLayoutButTheLeanOne) {
+  for (const Layout layout : {Layout::kRowMajor, Layout::kTransposed, Layout::kHybrid})
+    EXPECT_EQ(Decide(PathId::kK3, K3(Format::kNvfp4, layout)).kind, Kind::kRuns);
+  const Decision lean = Decide(PathId::kK3, K3(Format::kNvfp4, Layout::kLean));
+  EXPECT_EQ(lean.kind, Kind::kRefuses);
+  EXPECT_EQ(lean.rule, "lean_layout");
+}
+
+TEST(K3, SendsE8m0ExpertsTokenByTokenToBatched) {
+  const Problem problem = K3(Format::kMxfp4, Layout::kTransposed);
+  EXPECT_TRUE(K3E8m0NeedsPerToken(problem));
+  EXPECT_FALSE(K3E8m0NeedsPerToken(K3(Format::kNvfp4, Layout::kTransposed)));
+  const Landing landing = Land(PathId::kK3, problem);
+  EXPECT_EQ(landing.landed, PathId::kBatched);
+  EXPECT_EQ(landing.ToText(), "k3 -> batched (e8m0_needs_per_token)");
+  EXPECT_FALSE(landing.Refused());
+}
+
+TEST(K3, ChecksItsGuardsInProductionOrder) {
+  const Problem base = K3(Format::kNvfp4, Layout::kTransposed);
+  const auto rule = [&](auto change) { return After(PathId::kK3, base, change).rule; };
+  EXPECT_EQ(rule([](Problem& p) { p.rows = 2; }), "rows");
+  EXPECT_EQ(rule([](Problem& p) { p.zero_experts = 4; p.lora = Lora::kFold; }), "zero_experts");
+  EXPECT_EQ(rule([](Problem& p) { p.lora = Lora::kFold; p.format = Format::kBf16; }),
+            "lora_resident");
+  EXPECT_EQ(rule([](Problem& p) { p.format = Format::kBf16; p.shared = Format::kBf16; }),
+            "bf16_experts");
+  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kBf16; p.layout = Layout::kRowMajor; }),
+            "mixed_needs_batch3_t");
+  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kBf16; }), "not_built_mixed");
+  EXPECT_EQ(rule([](Problem& p) { p.fp32_gate = true; }), "fp32_gate");
+  EXPECT_EQ(rule([](Problem& p) { p.router = RouterKind::kHash; }), "router_not_wired");
+}
+
+TEST(K3, RefusesAnAdapterMarkedRefuseBeforeAnyFallback) {
+  const Problem base = K3(Format::kNvfp4, Layout::kTransposed);
+  const Decision decision =
+      After(PathId::kK3, base, [](Problem& p) { p.lora = Lora::kRefuse; });
+  EXPECT_EQ(decision.kind, Kind::kRefuses);
+  EXPECT_EQ(decision.rule, "lora_refused");
+}
+
+TEST(Formats, RefuseADimensionThatIsNoMultipleOfTheirGroup) {
+  const Problem base = K3(Format::kNvfp4, Layout::kRowMajor);
+  for (const int hidden : {8, 24, 255})
+    EXPECT_EQ(After(PathId::kBatched, base, [=](Problem& p) { p.hidden = hidden; }).rule,
+              "k_dim_group");
+  const Problem mxfp4 = K3(Format::kMxfp4, Layout::kTransposed);
+  EXPECT_EQ(After(PathId::kBatched, mxfp4, [](Problem& p) { p.inter = 48; }).rule, "k_dim_group");
+  EXPECT_EQ(After(PathId::kBatched, base, [](Problem& p) { p.inter = 48; }).kind, Kind::kRuns);
+}
+
+TEST(Formats, NameTheRuleThatRefusesAnotherPacking) {
+  for (const Layout layout : {Layout::kRowMajor, Layout::kHybrid, Layout::kLean})
+    EXPECT_EQ(Land(PathId::kK3, K3(Format::kMxfp4, layout)).decisions.back().rule,
+              "mxfp4_needs_transposed");
+}
+
+TEST(SharedExpert, MustFitTheFusedKernels) {
+  const Problem base = K3(Format::kMxfp4, Layout::kTransposed);
+  const auto rule = [&](auto change) { return After(PathId::kBatched, base, change).rule; };
+  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kNvfp4; }), "");
+  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kMxfp4; }), "e8m0_shared_must_be_nvfp4");
+  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kNvfp4; p.shared_inter = 256; }),
+            "shared_inter");
+}
+
+TEST(Batched, ServesAnyNumberOfRows) {
+  Problem problem = K3(Format::kNvfp4, Layout::kRowMajor);
+  for (const int rows : {1, 2, 3, 4, 16, 17, 64}) {
+    problem.rows = rows;
+    EXPECT_EQ(Decide(PathId::kBatched, problem).kind, Kind::kRuns) << rows;
+  }
+}
+
+TEST(Paths, ThatAreNotBuiltSaySo) {
+  for (const PathId path : {PathId::kK2, PathId::kKn, PathId::kAtomicC4, PathId::kFp8Grouped,
+                            PathId::kPrefill})
+    EXPECT_EQ(Decide(path, K3(Format::kNvfp4, Layout::kRowMajor)).rule, "not_built_path");
+}
+
+TEST(Paths, TokensParseBackToTheirPath) {
+  for (int i = 0; i < kPathCount; ++i)
+    EXPECT_EQ(PathFromToken(Token(static_cast<PathId>(i))), static_cast<PathId>(i));
+  EXPECT_FALSE(PathFromToken("k5").has_value());
+}
+
+TEST(ExpectedKernels, OfK3AreFiveAndOfBatchedFourATokenPlusTheGate) {
+  const Problem problem = K3(Format::kNvfp4, Layout::kHybrid);
+  EXPECT_EQ(ExpectedKernels(PathId::kK3, problem),
+            (std::vector<std::string>{"gate_gemv_batch3", "topk_softmax_batched", "gate_up_batch3",
+                                      "silu_down_batch3", "blend_batch3"}));
+  const auto batched = ExpectedKernels(PathId::kBatched, problem);
+  EXPECT_EQ(batched.size(), 13u);
+  EXPECT_EQ(batched[2], "gate_up_t");  // a hybrid layer: batched reads the transposed copy
+}
+
+TEST(Guards, EveryRefusalAndFallbackHasANameAndAReason) {
+  for (int i = 0; i < kPathCount; ++i)
+    for (const Guard& guard : GuardsOf(static_cast<PathId>(i))) {
+      EXPECT_FALSE(guard.rule.empty());
+      EXPECT_FALSE(guard.why.empty());
+      EXPECT_NE(guard.kind, Kind::kRuns);
+    }
+}
+
+}  // namespace
+}  // namespace assay
