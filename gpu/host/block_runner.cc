@@ -52,27 +52,47 @@ void BlockRunner::Prepare(const LaunchShape& shape) {
   warps_.resize(shape.threads / kWarpSize);
   for (Warp& warp : warps_) warp.meeting.live = kWarpSize;
   shared_.assign(shape.shared_bytes, std::byte{0xFF});  // NaN until written
-  for (int thread = 0; thread < shape.threads; ++thread) {
-    fibers_[thread] = MakeFiber(thread);
-    MakeReady(thread);
-  }
+  started_ = 0;
 }
 
-BlockRunner::Fiber BlockRunner::MakeFiber(int thread) {
+BlockRunner::Fiber BlockRunner::MakeFiber() {
   return Fiber(std::allocator_arg, PooledStack{&stacks_},
-               [this, thread](Fiber&& from) { return ThreadMain(thread, std::move(from)); });
+               [this](Fiber&& from) { return FiberMain(std::move(from)); });
 }
 
-// The fiber it returns runs next. (A loop over blocks that never returns is miscompiled by GCC 12.)
-BlockRunner::Fiber BlockRunner::ThreadMain(int thread, Fiber&& from) {
-  fibers_[previous_] = std::move(from);
+// (A loop that the compiler can prove endless is miscompiled by GCC 12: hence closing_.)
+BlockRunner::Fiber BlockRunner::FiberMain(Fiber&& from) {
+  Arrive(std::move(from));
+  while (!closing_) {
+    RunThread(running_);
+    const int next = NextReady();
+    if (IsUnstarted(next)) {
+      running_ = next;
+      ++started_;
+      continue;
+    }
+    Fiber to = Take(next);
+    previous_ = kIdle;
+    Arrive(std::move(to).resume());
+  }
+  return Take(kScheduler);
+}
+
+void BlockRunner::RunThread(int thread) {
   HostContext context(*this, thread);
   body_.call(body_.closure, context);
   Warp& warp = warps_[thread / kWarpSize];
   warp.in[thread % kWarpSize] = ~0u;  // a NaN for those who still count on this lane
   Leave(warp.meeting, &warp);
   Leave(block_meeting_, nullptr);
-  return Take(NextReady());
+}
+
+// Keeps the fiber that came here, under the thread that waits on it.
+void BlockRunner::Arrive(Fiber&& from) {
+  if (previous_ == kIdle)
+    idle_.push_back(std::move(from));
+  else
+    fibers_[previous_] = std::move(from);
 }
 
 std::uint32_t BlockRunner::Collect(Collective collective, std::uint32_t value, int mask, int line) {
@@ -113,19 +133,27 @@ void BlockRunner::Release(Meeting& meeting, Warp* warp) {
   meeting.waiting.clear();
 }
 
-// Goes straight from fiber to fiber. resume() returns whoever came back to us, suspended.
+// Goes straight from fiber to fiber. resume() returns whoever came back to us.
 void BlockRunner::SwitchTo(int next) {
-  Fiber from = Take(next).resume();
-  fibers_[previous_] = std::move(from);
+  Fiber to = Take(next);
+  Arrive(std::move(to).resume());
 }
 
+// The fiber to run `next` on: its own, or for a thread that has not begun an idle or new one.
 BlockRunner::Fiber BlockRunner::Take(int next) {
   previous_ = std::exchange(running_, next);
-  return std::move(fibers_[next]);
+  if (!IsUnstarted(next)) return std::move(fibers_[next]);
+  ++started_;
+  if (idle_.empty()) return MakeFiber();
+  Fiber idle = std::move(idle_.back());
+  idle_.pop_back();
+  return idle;
 }
 
+// Released threads first (their stacks are warm), then threads that have not begun.
 int BlockRunner::NextReady() {
-  return ready_begin_ == ready_end_ ? kScheduler : ready_[ready_begin_++ % kMaxThreads];
+  if (ready_begin_ != ready_end_) return ready_[ready_begin_++ % kMaxThreads];
+  return started_ < shape_.threads ? started_ : kScheduler;
 }
 
 void BlockRunner::NoteSync(SyncKind kind, int thread, int line, int other_line) {

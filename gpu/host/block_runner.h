@@ -1,5 +1,6 @@
-// Runs one CUDA block on one OS thread. Every CUDA thread is a fiber that gives way only at a
-// barrier or a warp collective. Stacks are kept for the next block.
+// Runs one CUDA block on one OS thread. A CUDA thread runs on a fiber and gives way only at a barrier
+// or a warp collective; a fiber whose thread has ended takes the next thread, so a kernel that never
+// waits costs no switch. Fibers and stacks are kept for the next block.
 #pragma once
 
 #include <algorithm>
@@ -62,8 +63,10 @@ class BlockRunner {
   };
 
   void Prepare(const LaunchShape& shape);
-  Fiber MakeFiber(int thread);
-  Fiber ThreadMain(int thread, Fiber&& from);
+  Fiber MakeFiber();
+  Fiber FiberMain(Fiber&& from);
+  void RunThread(int thread);
+  void Arrive(Fiber&& from);
   void Barrier(int line) { Meet(block_meeting_, nullptr, line); }
   std::uint32_t Collect(Collective collective, std::uint32_t value, int mask, int line);
   void Meet(Meeting& meeting, Warp* warp, int line);
@@ -73,15 +76,19 @@ class BlockRunner {
   Fiber Take(int next);
   int NextReady();
   void MakeReady(int thread) { ready_[ready_end_++ % kMaxThreads] = thread; }
+  bool IsUnstarted(int thread) const { return thread >= started_ && thread < kScheduler; }
   void NoteSync(SyncKind kind, int thread, int line, int other_line);
   void AbandonDeadlock();
 
-  static constexpr int kScheduler = kMaxThreads;
+  static constexpr int kScheduler = kMaxThreads, kIdle = kMaxThreads + 1;
   StackPool stacks_;                           // outlives the fibers
-  std::array<Fiber, kMaxThreads + 1> fibers_;  // the suspended ones; the last is Run's caller
-  std::array<int, kMaxThreads> ready_;         // ring, first in first out
+  std::array<Fiber, kMaxThreads + 1> fibers_;  // the waiting ones; the last is Run's caller
+  std::vector<Fiber> idle_;                    // their threads have ended
+  std::array<int, kMaxThreads> ready_;         // ring of released threads, first in first out
   unsigned ready_begin_ = 0, ready_end_ = 0;
+  int started_ = 0;  // threads below have begun
   int running_ = kScheduler, previous_ = kScheduler;
+  bool closing_ = false;
 
   LaunchShape shape_{};
   Index3 block_{};

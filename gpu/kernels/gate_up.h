@@ -69,14 +69,14 @@ struct GateUpRowMajor {
     const Index3 block = context.Block();
     const int first = block.x * kRowsPerBlock + context.Thread() / kWarpSize * kRowsPerWarp;
     const auto input = args.Input(context, block.y);
-    for (int row = first; row < first + kRowsPerWarp && row < args.inter; ++row) {
-      const auto dot = [&](auto format, const auto& matrix) {
-        return LaneDotRowMajor<decltype(format), kStep>(context, matrix, args.hidden, row, input);
-      };
-      const float sum = context.WarpSum(ForSlot<Routed, Shared>(
-          context, args.slots, block.y, args.ids, args.tables[block.z], dot));
-      if (context.Thread() % kWarpSize == 0) args.Store(context, block.z, block.y, row, sum);
-    }
+    const auto outputs = [&](auto format, const auto& matrix) {
+      for (int row = first; row < first + kRowsPerWarp && row < args.inter; ++row) {
+        const float sum = context.WarpSum(LaneDotRowMajor<decltype(format), kStep>(
+            context, matrix, args.hidden, row, input));
+        if (context.Thread() % kWarpSize == 0) args.Store(context, block.z, block.y, row, sum);
+      }
+    };
+    ForSlot<Routed, Shared>(context, args.slots, block.y, args.ids, args.tables[block.z], outputs);
   }
 };
 

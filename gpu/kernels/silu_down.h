@@ -90,14 +90,14 @@ struct SiluDownRowMajor {
     context.Barrier();
     const int first = block.x * kRowsPerBlock + context.Thread() / kWarpSize * kRowsPerWarp;
     const auto value = [&](int column) { return activation.Load(context, column); };
-    for (int row = first; row < first + kRowsPerWarp && row < args.hidden; ++row) {
-      const auto dot = [&](auto format, const auto& matrix) {
-        return LaneDotRowMajor<decltype(format), kStep>(context, matrix, args.inter, row, value);
-      };
-      const float sum = context.WarpSum(
-          ForSlot<Routed, Shared>(context, args.slots, block.y, args.ids, args.table, dot));
-      if (context.Thread() % kWarpSize == 0) args.Store(context, block.y, row, sum);
-    }
+    const auto outputs = [&](auto format, const auto& matrix) {
+      for (int row = first; row < first + kRowsPerWarp && row < args.hidden; ++row) {
+        const float sum = context.WarpSum(LaneDotRowMajor<decltype(format), kStep>(
+            context, matrix, args.inter, row, value));
+        if (context.Thread() % kWarpSize == 0) args.Store(context, block.y, row, sum);
+      }
+    };
+    ForSlot<Routed, Shared>(context, args.slots, block.y, args.ids, args.table, outputs);
   }
 };
 
