@@ -124,8 +124,10 @@ TEST(ParseCase, RefusesMalformedNumbers) {
 TEST(ParseCase, AnswersHostileTextWithOneReadableLine) {
   using namespace std::string_literals;
   for (const std::string& word :
-       {"hid\0den=1"s, "hidden=1\0"s, "\xff\xfe=1"s, "h\xc3\xafdden=1"s, "\x1b[2J=1"s,
-        std::string(100'000, 'x'), std::string(3000, 'x') + "=1",
+       {"hid\0den=1"s, "hidden=1\0"s, "\xff\xfe=1"s,
+        "h\xc3\xaf"
+        "dden=1"s,
+        "\x1b[2J=1"s, std::string(100'000, 'x'), std::string(3000, 'x') + "=1",
         "hidden=" + std::string(3000, '9'), "hidden=256\vinter=128"s}) {
     const std::string error = ErrorOfWord(word);
     EXPECT_NE(error, "");

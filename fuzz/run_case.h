@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "fuzz/case.h"
 #include "oracle/judge.h"
@@ -18,10 +19,12 @@ struct RunCaseOptions {
   int threads = 1;             // OpenMP threads of the host executor
   RunnerFactory factory;       // empty: production
   bool land_as_asked = false;  // planted faults of a guard: run `path` whatever Decide says
+  std::string replay = "assay replay";  // the command that a finding names, before the quoted line
 };
 
-// Never throws on a bad case: an impossible problem or an unbuilt feature becomes a refusal or a
-// skip with its reason. Findings carry the case line and the replay command.
+// Never throws on a bad case: an impossible problem, an unbuilt feature or an unfit device becomes
+// a skip with its reason. Other exceptions are faults of the harness and pass through. Findings
+// carry the case line and the replay command.
 Verdict RunCase(const Case& c, const RunCaseOptions& options = {});
 
 }  // namespace assay
