@@ -1,0 +1,31 @@
+#include "ci/case_record.h"
+
+#include <fmt/format.h>
+
+#include "ci/words.h"
+
+namespace assay {
+
+nlohmann::json CaseRecord(const std::string& run_id, const std::string& suite, const Case& c,
+                          const Verdict& verdict) {
+  nlohmann::json record = {{"run_id", run_id},
+                           {"kind", suite},
+                           {"repro", ToLine(c)},
+                           {"verdict", NameOf(verdict.outcome)},
+                           {"reason", verdict.reason},
+                           {"contract", verdict.contract},
+                           {"kernels", verdict.kernels},
+                           {"margin", verdict.worst_margin},
+                           {"out_hash", fmt::format("{:016x}", verdict.output_hash)},
+                           {"elements", verdict.work.elements},
+                           {"experts", verdict.work.experts},
+                           {"scale_bytes", verdict.work.scale_bytes},
+                           {"seconds", verdict.seconds}};
+  if (!verdict.landing.decisions.empty()) record["landed"] = verdict.landing.ToText();
+  std::vector<std::string> fingerprints;
+  for (const Finding& finding : verdict.findings) fingerprints.push_back(finding.Fingerprint());
+  record["findings"] = fingerprints;
+  return record;
+}
+
+}  // namespace assay

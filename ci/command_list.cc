@@ -1,0 +1,66 @@
+#include <fmt/ostream.h>
+
+#include <functional>
+#include <map>
+
+#include "ci/checks_table.h"
+#include "ci/commands.h"
+#include "ci/decision_table.h"
+#include "ci/table.h"
+#include "fuzz/case.h"
+#include "fuzz/faults/fault.h"
+#include "fuzz/models.h"
+
+namespace assay {
+namespace {
+
+Table FaultsTable() {
+  Table table({"fault", "class", "found by", "what it does"});
+  for (const Fault& fault : Faults()) {
+    table.Add({fault.name, fault.error_class, fault.check, fault.what});
+  }
+  return table;
+}
+
+Table FieldsTable() {
+  Table table({"field", "default", "domain", "meaning"});
+  for (const FieldInfo& field : CaseFields()) {
+    table.Add({field.name, field.default_value, field.domain, field.meaning});
+  }
+  return table;
+}
+
+Table ModelsTable() {
+  Table table({"model"});
+  for (const std::string& name : ModelNames()) table.Add({name});
+  return table;
+}
+
+const std::map<std::string, std::function<Table()>>& Topics() {
+  static const std::map<std::string, std::function<Table()>> topics = {
+      {"checks", ChecksTable},   {"faults", FaultsTable}, {"fields", FieldsTable},
+      {"formats", FormatsTable}, {"models", ModelsTable}, {"paths", DecisionTable},
+      {"rules", RulesTable}};
+  return topics;
+}
+
+}  // namespace
+
+std::vector<std::string> ListTopics() {
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : Topics()) names.push_back(name);
+  return names;
+}
+
+ExitCode RunList(const ListOptions& options, Console& console) {
+  const auto found = Topics().find(options.what);
+  if (found == Topics().end()) {
+    std::string known;
+    for (const std::string& name : ListTopics()) known += (known.empty() ? "" : ", ") + name;
+    throw UsageError(fmt::format("there is no list of '{}': use one of {}", options.what, known));
+  }
+  fmt::print(console.out, "{}", found->second().Text());
+  return ExitCode::kPass;
+}
+
+}  // namespace assay

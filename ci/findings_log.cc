@@ -1,0 +1,57 @@
+#include "ci/findings_log.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ci/output_files.h"
+#include "reports/finding_json.h"
+#include "reports/record.h"
+
+namespace assay {
+namespace {
+
+nlohmann::json Fields(const FoldedFinding& folded) {
+  nlohmann::json fields = ToJson(folded.finding);
+  fields["first_case"] = ToLine(folded.first);
+  fields["cases"] = folded.cases;
+  return fields;
+}
+
+}  // namespace
+
+FindingsLog::FindingsLog(std::string path) : path_(std::move(path)) { Rewrite(); }
+
+FoldedFinding* FindingsLog::Find(const std::string& fingerprint) {
+  for (FoldedFinding& folded : findings_) {
+    if (folded.finding.Fingerprint() == fingerprint) return &folded;
+  }
+  return nullptr;
+}
+
+void FindingsLog::Add(const Case& c, const Verdict& verdict) {
+  for (const Finding& finding : verdict.findings) {
+    if (FoldedFinding* known = Find(finding.Fingerprint())) {
+      ++known->cases;
+      continue;
+    }
+    findings_.push_back({finding, c, c, 1});
+    if (!path_.empty()) RecordWriter(path_).Append(RecordType::kFinding, Fields(findings_.back()));
+  }
+}
+
+void FindingsLog::Replace(const Finding& finding, const Case& smallest) {
+  if (FoldedFinding* known = Find(finding.Fingerprint())) {
+    known->finding = finding;
+    known->smallest = smallest;
+  }
+}
+
+void FindingsLog::Rewrite() const {
+  if (path_.empty()) return;
+  std::string text;
+  for (const FoldedFinding& folded : findings_) {
+    text += RecordLine(RecordType::kFinding, Fields(folded)) + "\n";
+  }
+  WriteWholeFile(path_, text);
+}
+
+}  // namespace assay
