@@ -33,7 +33,17 @@ enum class EpMap { kEven, kUneven };
 
 // How the step's data are drawn (from the seed).
 enum class RoutingDraw { kUniform, kDisjoint, kZipf, kIdentical, kOneHot, kEmpty, kLast };
-enum class DataDraw { kGauss, kHeavy, kOutlier, kPow2, kInteger, kHalf, kExtreme, kDistinct, kZero };
+enum class DataDraw {
+  kGauss,
+  kHeavy,
+  kOutlier,
+  kPow2,
+  kInteger,
+  kHalf,
+  kExtreme,
+  kDistinct,
+  kZero
+};
 enum class LogitDraw { kPlain, kTies, kNearTies, kNan, kInf, kSaturated, kWide };
 
 // Code words on which the OCP standard and the production engine disagree: E8M0 0 and 255 are
@@ -48,8 +58,8 @@ struct Problem {
   Layout layout = Layout::kRowMajor;
 
   RouterKind router = RouterKind::kSoftmax;
-  bool norm = true;            // weights divided by their sum
-  double scale = 1.0;          // routed_scaling_factor; the plain softmax router has none
+  bool norm = true;    // weights divided by their sum
+  double scale = 1.0;  // routed_scaling_factor; the plain softmax router has none
   int groups = 1, groups_kept = 1;
   int zero_experts = 0;
   bool router_bias = false, pre_norm = false, fp32_gate = false;

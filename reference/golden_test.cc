@@ -1,0 +1,102 @@
+#include "reference/golden.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "reference/error.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kGoldens = ASSAY_GOLDENS;
+
+long CountOf(const std::vector<GoldenResult>& results, GoldenResult::Outcome outcome) {
+  return std::count_if(results.begin(), results.end(),
+                       [&](const GoldenResult& r) { return r.outcome == outcome; });
+}
+
+class CopiedGoldens : public testing::Test {
+ protected:
+  fs::path dir_ = fs::path(testing::TempDir()) / "assay_goldens";
+
+  void SetUp() override {
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+  void Copy(const char* folder, const char* file) {
+    fs::copy_file(kGoldens / folder / file, dir_ / file);
+  }
+  void Overwrite(const char* file, const std::string& text) {
+    std::ofstream(dir_ / file, std::ios::binary) << text;
+  }
+};
+
+TEST(Golden, AllCommittedGoldensAreReproduced) {
+  const auto results = EvaluateGoldens(kGoldens);
+  for (const GoldenResult& r : results)
+    EXPECT_EQ(r.outcome, GoldenResult::kPassed) << r.name << ": " << r.reason;
+  // 23 layers, 6 tables to decode, 7 to encode, 12 packed checkpoints.
+  EXPECT_EQ(CountOf(results, GoldenResult::kPassed), 23 + 6 + 7 + 12);
+}
+
+TEST(Golden, EveryLayerComparesItsOutputInDouble) {
+  for (const GoldenResult& r : EvaluateGoldens(kGoldens / "hf")) {
+    const auto is_output = [](const auto& tensor) { return tensor.first == "f64.output"; };
+    EXPECT_TRUE(std::any_of(r.tensors.begin(), r.tensors.end(), is_output)) << r.name;
+  }
+}
+
+TEST_F(CopiedGoldens, AnAbsentFileIsAnAbsentTest) {
+  Copy("hf", "cases.json");
+  Copy("hf", "mixtral-a.safetensors");
+  const auto results = EvaluateGoldens(dir_);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].name, "layer/mixtral-a");
+}
+
+TEST_F(CopiedGoldens, AFolderWithoutGoldensIsAUsageError) {
+  EXPECT_THROW(EvaluateGoldens(dir_), UsageError);
+  EXPECT_THROW(EvaluateGoldens(dir_ / "absent"), UsageError);
+}
+
+TEST_F(CopiedGoldens, ADescriptionThatIsNotJsonIsAUsageError) {
+  Overwrite("cases.json", "{\"cases\": [");
+  EXPECT_THROW(EvaluateGoldens(dir_), UsageError);
+}
+
+TEST_F(CopiedGoldens, AWrongWeightFailsTheCase) {
+  Copy("hf", "mixtral-a.safetensors");
+  std::ifstream stream(kGoldens / "hf" / "cases.json");
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  // Another router, described for the same numbers.
+  const std::size_t at = text.find("\"norm_topk_prob\": true");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 22, "\"norm_topk_prob\": false");
+  Overwrite("cases.json", text);
+  const auto results = EvaluateGoldens(dir_);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].outcome, GoldenResult::kFailed) << results[0].reason;
+  EXPECT_GT(results[0].error, 1e-2);
+}
+
+TEST_F(CopiedGoldens, AFeatureThatIsNotBuiltIsSkippedByName) {
+  Copy("hf", "mixtral-a.safetensors");
+  std::ifstream stream(kGoldens / "hf" / "cases.json");
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const std::size_t at = text.find("\"scoring\": \"softmax\"");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 20, "\"scoring\": \"entmax\"");
+  Overwrite("cases.json", text);
+  const auto results = EvaluateGoldens(dir_);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].outcome, GoldenResult::kSkipped);
+  EXPECT_NE(results[0].reason.find("scoring=entmax"), std::string::npos) << results[0].reason;
+}
+
+}  // namespace
+}  // namespace assay
