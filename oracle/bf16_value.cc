@@ -1,5 +1,6 @@
 #include "oracle/bf16_value.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -45,7 +46,10 @@ double Margin(double value, double center, const Interval& stored) {
   const double distance = std::abs(value - center);
   if (!std::isfinite(distance) || !std::isfinite(room)) return holds ? 0 : kInfinity;
   if (distance == 0 && holds) return 0;
-  return room > 0 ? distance / room : kInfinity;
+  const double ratio = room > 0 ? distance / room : kInfinity;
+  // In an interval wider than 2^53 of its last steps the quotient rounds to 1: the interval
+  // decides.
+  return holds ? std::min(ratio, 1.0) : std::max(ratio, std::nextafter(1.0, 2.0));
 }
 
 }  // namespace assay
