@@ -69,8 +69,10 @@ TEST(Shrink, KeepsDimensionsWholeGroups) {
 
 TEST(Shrink, LowersExpertsAndTopKTogetherWhereOneAloneCannot) {
   const Shrunk shrunk =
-      ShrinkLine(kLarge, [](const Problem& p) { return p.experts % p.top_k != 1; });
+      ShrinkLine("path=batched format=nvfp4 layout=transposed rows=1 experts=12 top_k=12",
+                 [](const Problem& p) { return p.experts == p.top_k; });
   EXPECT_EQ(shrunk.smallest.problem.experts, 1);
+  EXPECT_EQ(shrunk.smallest.problem.top_k, 1);
 }
 
 // A fault that hides behind another one as the case shrinks is another finding.
