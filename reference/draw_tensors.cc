@@ -1,5 +1,6 @@
 #include "reference/draw_tensors.h"
 
+#include <algorithm>
 #include <bit>
 #include <string>
 
@@ -79,11 +80,11 @@ double DrawActivation(const Problem& p, const RandomStream& stream, std::uint64_
   }
 }
 
-// Experts that share one row of router weights: some k + 1 of them, so that the boundary of the
+// Experts that share one row of router weights: some 2 (k + 1) of them, so that the boundary of the
 // top k nearly always falls among equals, spread at random over warps and lanes.
 int Representative(const Problem& p, int expert) {
   if (!IsTied(p.logits)) return expert;
-  const int distinct = (p.experts + p.top_k) / (p.top_k + 1);
+  const int distinct = std::max(2, p.experts / (2 * (p.top_k + 1)));
   return static_cast<int>(Stream(p, TensorId::kTies).At(expert) % distinct);
 }
 

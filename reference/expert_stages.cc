@@ -8,6 +8,9 @@
 namespace assay {
 namespace {
 
+// A task takes some ten microseconds; waking threads for less than this costs more than it saves.
+constexpr std::size_t kFewTasks = 64;
+
 // Centre and radius of what a sum takes as operand. A radius of infinity makes every sum it enters
 // unbounded; a NaN centre makes it NaN.
 struct Ball {
@@ -52,7 +55,7 @@ void AddPanels(Work& work, Projection projection, const Operands& operands,
 }
 
 void RunPanels(const std::vector<PanelTask>& tasks, CodePolicy policy) {
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (tasks.size() > kFewTasks)
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const PanelTask& t = tasks[i];
     const bool down = t.projection == Projection::kDown;
@@ -173,10 +176,10 @@ void EvaluateBatches(std::vector<ExpertBatch> batches, const Eigen::MatrixXd& in
   GateAndUp(works, input, policy);
   for (Work& work : works) SizeActivations(work);
   const std::vector<TokenTask> tasks = TokenTasks(works);
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (tasks.size() > kFewTasks)
   for (std::size_t i = 0; i < tasks.size(); ++i) TakeActivations(*tasks[i].work, tasks[i].token);
   Down(works, policy);
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (tasks.size() > kFewTasks)
   for (std::size_t i = 0; i < tasks.size(); ++i) StoreDown(*tasks[i].work, tasks[i].token);
 }
 

@@ -37,7 +37,10 @@ std::vector<int> ExpertsToBuild(const LayerData& layer) {
 void BuildExperts(LayerData& layer) {
   const std::vector<int> ids = ExpertsToBuild(layer);
   for (const int id : ids) layer.experts[id];
-#pragma omp parallel for schedule(dynamic)
+  const std::int64_t weights =
+      std::int64_t{3} * layer.problem.hidden * layer.problem.inter * std::int64_t(ids.size());
+  constexpr std::int64_t kFewWeights = 1 << 22;  // below, waking threads costs more than it saves
+#pragma omp parallel for schedule(dynamic) if (weights > kFewWeights)
   for (std::size_t task = 0; task < 3 * ids.size(); ++task) {
     ExpertWeights& expert = layer.experts.find(ids[task / 3])->second;
     const auto projection = static_cast<Projection>(task % 3);
