@@ -28,10 +28,8 @@ TEST(CaseLinesTest, OneArgumentIsOneLine) {
 }
 
 TEST(CaseLinesTest, UnquotedFieldsMakeOneLine) {
-  EXPECT_EQ(LinesOf({"path=batched", "format=nvfp4", "layout=row_major", "rows=2"}),
-            Lines{kFirst});
-  EXPECT_EQ(LinesOf({"format=nvfp4", "path=batched", "layout=row_major", "rows=2"}),
-            Lines{kFirst});
+  EXPECT_EQ(LinesOf({"path=batched", "format=nvfp4", "layout=row_major", "rows=2"}), Lines{kFirst});
+  EXPECT_EQ(LinesOf({"format=nvfp4", "path=batched", "layout=row_major", "rows=2"}), Lines{kFirst});
 }
 
 TEST(CaseLinesTest, StdinHoldsLinesAndComments) {
@@ -40,8 +38,8 @@ TEST(CaseLinesTest, StdinHoldsLinesAndComments) {
 }
 
 TEST(CaseLinesTest, AMistakeInAFileIsNamedWithItsLine) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("assay_lines_" + std::to_string(getpid()) + ".txt");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("assay_lines_" + std::to_string(getpid()) + ".txt");
   std::ofstream(path) << kFirst << "\nrows=zero\n";
   std::string message;
   try {

@@ -21,8 +21,7 @@ Verdict ReplayPlanted(const Fault& fault, const Case& c) {
 ExitCode RunReplay(const ReplayOptions& options, Console& console) {
   const Fault* fault = options.fault.empty() ? nullptr : &RequireFault(options.fault);
   return JudgeLines(options.check, console, true, [fault](const Case& c) {
-    return fault == nullptr ? RunAlone(c)
-                            : ReplayPlanted(*fault, c);
+    return fault == nullptr ? RunAlone(c) : ReplayPlanted(*fault, c);
   });
 }
 

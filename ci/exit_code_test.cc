@@ -26,9 +26,9 @@ TEST(ExitCodeTest, FourWinsOverOneAndOneOverThree) {
 }
 
 TEST(ExitCodeTest, AFaultOfTheHarnessWinsOverAll) {
-  for (ExitCode code : {ExitCode::kPass, ExitCode::kWrongResult, ExitCode::kUsage,
-                        ExitCode::kPerformance, ExitCode::kMemory, ExitCode::kUnfit,
-                        ExitCode::kNothingJudged}) {
+  for (ExitCode code :
+       {ExitCode::kPass, ExitCode::kWrongResult, ExitCode::kUsage, ExitCode::kPerformance,
+        ExitCode::kMemory, ExitCode::kUnfit, ExitCode::kNothingJudged}) {
     EXPECT_EQ(Worse(code, ExitCode::kHarnessFault), ExitCode::kHarnessFault);
     EXPECT_EQ(Worse(ExitCode::kHarnessFault, code), ExitCode::kHarnessFault);
   }

@@ -23,7 +23,8 @@ class FindingsLogTest : public testing::Test {
   std::vector<nlohmann::json> Records() const {
     std::ifstream file(path_);
     std::vector<nlohmann::json> records;
-    for (std::string line; std::getline(file, line);) records.push_back(nlohmann::json::parse(line));
+    for (std::string line; std::getline(file, line);)
+      records.push_back(nlohmann::json::parse(line));
     return records;
   }
 

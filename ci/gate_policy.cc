@@ -63,7 +63,7 @@ Key Word(E GatePolicy::*field) {
 }
 
 Key Paths(std::vector<std::string> GatePolicy::*field) {
-  return {"a list of folders, each a string", [field](const toml::node& node, GatePolicy& policy) {
+  return {"a list of paths, each a string", [field](const toml::node& node, GatePolicy& policy) {
             if (!node.is_array()) return false;
             for (const toml::node& element : *node.as_array()) {
               const auto path = element.value_exact<std::string>();
@@ -78,7 +78,7 @@ using Section = std::map<std::string, Key>;
 
 const std::map<std::string, Section>& Sections() {
   static const std::map<std::string, Section> sections = {
-      {"corpus", {{"folders", Paths(&GatePolicy::corpus_folders)}}},
+      {"corpus", {{"files", Paths(&GatePolicy::corpus_files)}}},
       {"fuzz",
        {{"cases", Count(&GatePolicy::cases)},
         {"seed", Seed()},

@@ -13,7 +13,7 @@ namespace assay {
 
 struct GatePolicy {
   // [corpus]
-  std::vector<std::string> corpus_folders;  // *.txt in them, sorted by name
+  std::vector<std::string> corpus_files;
   // [fuzz]
   std::int64_t cases = 0;
   std::uint64_t seed = 0;

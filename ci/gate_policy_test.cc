@@ -8,20 +8,20 @@ namespace assay {
 namespace {
 
 const std::string kGood =
-    "[corpus]\n"                   // 1
-    "folders = [\"a\", \"b\"]\n"   // 2
-    "[fuzz]\n"                     // 3
-    "cases = 10\n"                 // 4
-    "seed = 3\n"                   // 5
-    "distribution = \"small\"\n"   // 6
-    "checks = \"fast\"\n"          // 7
-    "[goldens]\n"                  // 8
-    "folders = []\n"               // 9
-    "[floors]\n"                   // 10
-    "own_kernel_cases = 1\n"       // 11
-    "elements = 2\n"               // 12
-    "experts = 3\n"                // 13
-    "vacuous_share = 0.5\n";       // 14
+    "[corpus]\n"                  // 1
+    "files = [\"a\", \"b\"]\n"    // 2
+    "[fuzz]\n"                    // 3
+    "cases = 10\n"                // 4
+    "seed = 3\n"                  // 5
+    "distribution = \"small\"\n"  // 6
+    "checks = \"fast\"\n"         // 7
+    "[goldens]\n"                 // 8
+    "folders = []\n"              // 9
+    "[floors]\n"                  // 10
+    "own_kernel_cases = 1\n"      // 11
+    "elements = 2\n"              // 12
+    "experts = 3\n"               // 13
+    "vacuous_share = 0.5\n";      // 14
 
 std::string Replaced(const std::string& from, const std::string& to) {
   std::string text = kGood;
@@ -41,7 +41,7 @@ std::string ErrorOf(const std::string& text) {
 
 TEST(GatePolicyTest, EveryKeyIsTaken) {
   GatePolicy expected;
-  expected.corpus_folders = {"a", "b"};
+  expected.corpus_files = {"a", "b"};
   expected.cases = 10;
   expected.seed = 3;
   expected.distribution = Distribution::kSmall;
@@ -78,7 +78,7 @@ TEST(GatePolicyTest, AWrongTypeIsNamedWithItsLine) {
   EXPECT_EQ(ErrorOf(Replaced("cases = 10", "cases = 10.5")),
             "p.toml:4: fuzz.cases must be a whole number of 0 or more");
   EXPECT_EQ(ErrorOf(Replaced("\"b\"", "2")),
-            "p.toml:2: corpus.folders must be a list of folders, each a string");
+            "p.toml:2: corpus.files must be a list of paths, each a string");
 }
 
 TEST(GatePolicyTest, AValueOutsideItsRangeIsNamed) {

@@ -3,11 +3,9 @@
 #include <fmt/ostream.h>
 #include <omp.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "ci/case_lines.h"
 #include "ci/case_record.h"
 #include "ci/data_dir.h"
 #include "ci/floors.h"
@@ -19,6 +17,7 @@
 #include "ci/prove_fault.h"
 #include "ci/shrink_findings.h"
 #include "ci/words.h"
+#include "fuzz/corpus.h"
 #include "reports/environment.h"
 #include "reports/finding_text.h"
 
@@ -41,22 +40,6 @@ Device ChooseDevice(const std::string& word, Console& console) {
 
 GatePolicy PolicyOf(const GateOptions& options) {
   return ReadGatePolicy(options.policy.empty() ? DataPath("ci/gate.toml") : options.policy);
-}
-
-std::vector<NamedCase> CorpusCases(const std::vector<std::string>& folders) {
-  std::vector<std::string> files;
-  for (const std::string& folder : folders) {
-    for (const auto& entry : fs::directory_iterator(DataPath(folder))) {
-      if (entry.path().extension() == ".txt") files.push_back(entry.path().string());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  std::vector<NamedCase> cases;
-  for (const std::string& file : files) {
-    const std::vector<NamedCase> some = ReadCaseFile(file);
-    cases.insert(cases.end(), some.begin(), some.end());
-  }
-  return cases;
 }
 
 std::string MissedText(const Fault& fault, const FaultProof& proof) {
@@ -106,16 +89,19 @@ void GateRun::Fail(const std::string& suite, const std::string& name, ExitCode c
 }
 
 void GateRun::Corpus(Tally& tally) {
-  const std::vector<NamedCase> cases = CorpusCases(policy_.corpus_folders);
+  std::vector<CorpusCase> cases;
+  for (const std::string& file : policy_.corpus_files) {
+    const std::vector<CorpusCase> some = ReadCorpusFile(DataPath(file));
+    cases.insert(cases.end(), some.begin(), some.end());
+  }
   Progress progress(console_, "corpus", static_cast<std::int64_t>(cases.size()));
   std::int64_t done = 0;
-  for (const NamedCase& named : cases) {
-    if (Interrupted()) return;
-    Case c = named.value;
-    c.device = device_;
-    const Verdict verdict = RunAlone(c);
+  for (CorpusCase& one : cases) {
+    if (Interrupted()) return tally.Skip("interrupted");
+    one.c.device = device_;
+    const Verdict verdict = RunAlone(one.c);
     tally.Add(verdict);
-    Keep("corpus", c, verdict);
+    Keep("corpus", one.c, verdict);
     progress.At(++done, tally.failed);
   }
 }
@@ -150,7 +136,7 @@ void GateRun::PlantedFaults(Tally& tally) {
   options.threads = omp_get_max_threads();
   options.shrink = false;  // proved on the smallest case already
   for (const Fault& fault : Faults()) {
-    if (Interrupted()) return;
+    if (Interrupted()) return tally.Skip("interrupted");
     const FaultProof proof = ProveFault(fault, options);
     if (!proof.found) {
       Fail("faults", fault.name, ExitCode::kWrongResult, MissedText(fault, proof), tally);
@@ -163,13 +149,14 @@ void GateRun::PlantedFaults(Tally& tally) {
 
 void GateRun::Goldens(Tally& tally) {
   for (const std::string& folder : policy_.golden_folders) {
-    for (const GoldenResult& result : GoldenResults(DataPath(folder))) {
-      if (result.outcome == Outcome::kFailed) {
-        Fail("goldens", result.name, ExitCode::kWrongResult, result.text, tally);
+    for (const GoldenResult& result : EvaluateGoldens(DataPath(folder))) {
+      const std::string text = GoldenText(result);
+      if (result.outcome == GoldenResult::kFailed) {
+        Fail("goldens", result.name, ExitCode::kWrongResult, text, tally);
         continue;
       }
       Count(result, tally);
-      junit_.push_back({"goldens", result.name, result.outcome, 0, "", result.text, ""});
+      junit_.push_back({"goldens", result.name, OutcomeOf(result), 0, "", text, ""});
     }
   }
 }

@@ -1,21 +1,17 @@
-// The golden vectors as counts: what `assay golden` and the gate share.
+// The golden vectors as counts and lines: what `assay golden` and the gate share.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "ci/tally.h"
+#include "reference/golden.h"
 
 namespace assay {
 
-struct GoldenResult {
-  std::string name;
-  Outcome outcome = Outcome::kPassed;  // skipped: a feature that is not built yet
-  std::string text;                    // largest error and bound, or the reason
-};
+Outcome OutcomeOf(const GoldenResult& result);
 
-// All golden files under `folder`, sorted by name. Throws UsageError if it holds none.
-std::vector<GoldenResult> GoldenResults(const std::string& folder);
+// The reason of a failure or a skip; of a pass, what was compared and the largest error.
+std::string GoldenText(const GoldenResult& result);
 
 void Count(const GoldenResult& result, Tally& tally);
 

@@ -12,15 +12,16 @@ namespace assay {
 namespace {
 
 JunitCase Named(const std::string& name, Outcome outcome = Outcome::kPassed) {
-  return {"fuzz", name, outcome, 0.5, "memory", "first line\n\"quoted\" <&>", "body ]]> & </failure>"};
+  return {
+      "fuzz", name, outcome, 0.5, "memory", "first line\n\"quoted\" <&>", "body ]]> & </failure>"};
 }
 
 bool HasXmllint() { return std::system("command -v xmllint >/dev/null 2>&1") == 0; }
 
 // What xmllint says of the text: its exit status, 0 for well-formed.
 int Xmllint(const std::string& xml) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("assay_junit_" + std::to_string(getpid()) + ".xml");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("assay_junit_" + std::to_string(getpid()) + ".xml");
   std::ofstream(path, std::ios::binary) << xml;
   const int status = std::system(("xmllint --noout " + path.string() + " >/dev/null 2>&1").c_str());
   std::filesystem::remove(path);
@@ -34,9 +35,9 @@ TEST(JunitTest, MarkupIsEscaped) {
 TEST(JunitTest, BytesThatXmlCannotHoldAreReplaced) {
   EXPECT_EQ(XmlEscape(std::string_view("\0", 1)), "\xEF\xBF\xBD");
   EXPECT_EQ(XmlEscape("\x1b[31m"), "\xEF\xBF\xBD[31m");
-  EXPECT_EQ(XmlEscape("\xff"), "\xEF\xBF\xBD");                  // no UTF-8
-  EXPECT_EQ(XmlEscape("\xC0\xAF"), "\xEF\xBF\xBD\xEF\xBF\xBD");  // overlong
-  EXPECT_EQ(XmlEscape("\xED\xA0\x80").find("\xED\xA0"), std::string::npos);  // surrogate
+  EXPECT_EQ(XmlEscape("\xff"), "\xEF\xBF\xBD");                                  // no UTF-8
+  EXPECT_EQ(XmlEscape("\xC0\xAF"), "\xEF\xBF\xBD\xEF\xBF\xBD");                  // overlong
+  EXPECT_EQ(XmlEscape("\xED\xA0\x80").find("\xED\xA0"), std::string::npos);      // surrogate
   EXPECT_EQ(XmlEscape("\xEF\xBF\xBE").find("\xEF\xBF\xBE"), std::string::npos);  // U+FFFE
 }
 
@@ -46,9 +47,9 @@ TEST(JunitTest, ValidTextIsKept) {
 }
 
 TEST(JunitTest, CountsFollowTheOutcomes) {
-  const std::string xml = JunitXml({Named("a"), Named("b", Outcome::kFailed),
-                                    Named("c", Outcome::kSkipped), Named("d", Outcome::kVacuous),
-                                    Named("e", Outcome::kRefused)});
+  const std::string xml =
+      JunitXml({Named("a"), Named("b", Outcome::kFailed), Named("c", Outcome::kSkipped),
+                Named("d", Outcome::kVacuous), Named("e", Outcome::kRefused)});
   EXPECT_NE(xml.find("<testsuites name=\"assay\" tests=\"5\" failures=\"1\" errors=\"0\" "
                      "skipped=\"2\" time=\"2.500\">"),
             std::string::npos)

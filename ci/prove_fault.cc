@@ -83,6 +83,7 @@ RunCaseOptions Planted(const Fault& fault, PathId path, int threads) {
   RunCaseOptions options;
   options.threads = threads;
   options.land_as_asked = true;
+  options.replay = "assay replay --fault " + fault.name;
   options.factory = [&fault, path](PathId, const Problem&, Device device, int workers) {
     return MakeFaultRunner(fault, path, device, workers);
   };
@@ -102,8 +103,6 @@ FaultProof ProveFault(const Fault& fault, const ProofOptions& options) {
   if (proof.found) {
     proof.finding = *FindingOf(proof.verdict, fault.check);
     if (options.shrink) ShrinkProof(fault, options, proof);
-    proof.finding.replay =
-        fmt::format("assay replay --fault {} '{}'", fault.name, ToLine(proof.smallest));
   }
   proof.seconds = Now() - begin;
   return proof;
