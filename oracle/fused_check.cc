@@ -132,11 +132,11 @@ Finding ToFinding(const CaseContext& context, std::string_view error_class, std:
 
 // The squared ratio of two rms of `freedom` independent errors each follows F(freedom, freedom).
 // ln F is symmetric with variance 2 psi'(freedom / 2), about 4 / freedom, so its quantile at 1 -
-// 1e-6 (4.753 standard deviations) is about 9.5 / sqrt(freedom); the factor 1 + 2.5 / freedom
+// 1e-6 (4.7534 standard deviations) is about 9.507 / sqrt(freedom); the factor 1 + 2.5 / freedom
 // covers the next terms of psi' and the kurtosis, so that the chance stays below 1e-6 for few
 // elements too.
 double RatioLimit(double freedom) {
-  return std::sqrt(std::exp(9.5 / std::sqrt(freedom) * (1 + 2.5 / freedom)));
+  return std::sqrt(std::exp(9.507 / std::sqrt(freedom) * (1 + 2.5 / freedom)));
 }
 
 FusedResult CheckFused(const CaseContext& context, const RunRecord& path,
