@@ -199,8 +199,7 @@ TEST(Judge, ComparesAGpuRunWithItsReplayBitForBit) {
   c.device = Device::kCuda;  // the scripted runner says so; the numbers are the host's
   EXPECT_EQ(c.Judge().outcome, Outcome::kPassed);
   const Verdict verdict = c.Judge([](RunRecord& run, const RunOptions&) {
-    // +0 for -0 stays inside every contract and is still another bit.
-    run.stages.gate[0] ^= 1;
+    if (!run.stages.gate.empty()) run.stages.gate[0] ^= 1;  // an unchecked run shows no stages
     run.has_ledger = false;  // a GPU keeps none: the replay's is judged
   });
   const Finding* bits = Find(verdict, "host_bits");
