@@ -64,8 +64,12 @@ void SearchGenerated(const Fault& fault, const ProofOptions& options, FaultProof
 void ShrinkProof(const Fault& fault, const ProofOptions& options, FaultProof& proof) {
   Verdict own = proof.verdict;
   own.findings = {proof.finding};
+  // The guard that is planted away must stay the one that the case meets: no other may be shrunk
+  // into.
+  const Decision met = Decide(proof.smallest.path, proof.smallest.problem);
   const auto judge = [&](const Case& c) {
-    if (!Applies(fault, c.path, c.problem)) return Verdict{};
+    const bool same = Decide(c.path, c.problem) == met;
+    if (!same || !Applies(fault, c.path, c.problem)) return Verdict{};
     return RunPlanted(fault, c, options.threads);
   };
   const Shrunk shrunk = Shrink(proof.smallest, own, judge, 400, options.stop);
