@@ -13,7 +13,7 @@ struct Ran {
   std::string out, err;
 };
 
-Ran Run(const std::vector<std::string>& arguments, const std::string& input = "") {
+Ran RunCommand(const std::vector<std::string>& arguments, const std::string& input = "") {
   std::istringstream in(input);
   std::ostringstream out, err;
   Console console{in, out, err, false};
@@ -40,7 +40,7 @@ TEST(CliTest, AMistakeIsOneLineAndExitCodeTwo) {
                                              {"golden", "/nonexistent"},
                                              {"list", "x"},
                                              {"gate", "--device", "tpu"}}) {
-    const Ran ran = Run(arguments);
+    const Ran ran = RunCommand(arguments);
     const std::string shown = testing::PrintToString(arguments);
     EXPECT_EQ(ran.code, ExitCode::kUsage) << shown;
     EXPECT_TRUE(ran.err.starts_with("assay: ")) << shown << ran.err;
@@ -51,7 +51,7 @@ TEST(CliTest, AMistakeIsOneLineAndExitCodeTwo) {
 TEST(CliTest, HelpGoesToStandardOutputAndPasses) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"--help"}, {"check", "--help"}, {"gate", "--help"}, {"--version"}}) {
-    const Ran ran = Run(arguments);
+    const Ran ran = RunCommand(arguments);
     EXPECT_EQ(ran.code, ExitCode::kPass);
     EXPECT_FALSE(ran.out.empty());
     EXPECT_TRUE(ran.err.empty());
@@ -59,21 +59,21 @@ TEST(CliTest, HelpGoesToStandardOutputAndPasses) {
 }
 
 TEST(CliTest, ListedFaultNamesAreBare) {
-  const Ran ran = Run({"faults", "--list", "--names"});
+  const Ran ran = RunCommand({"faults", "--list", "--names"});
   EXPECT_EQ(ran.code, ExitCode::kPass);
   EXPECT_NE(ran.out.find("k3_e8m0_unguarded\n"), std::string::npos);
   EXPECT_EQ(ran.out.find(' '), std::string::npos);
 }
 
 TEST(CliTest, ARefusedCaseAloneJudgesNothing) {
-  const Ran ran = Run({"check", "path=batched format=mxfp4 layout=row_major rows=1"});
+  const Ran ran = RunCommand({"check", "path=batched format=mxfp4 layout=row_major rows=1"});
   EXPECT_EQ(ran.code, ExitCode::kNothingJudged);
   EXPECT_TRUE(ran.out.ends_with("\n1 passed (1 refused), 0 failed, 0 skipped\n")) << ran.out;
 }
 
 TEST(CliTest, ACheckSaysWhereTheCaseLandedAndByWhichRule) {
-  const Ran ran =
-      Run({"check", "-"}, "path=k3 format=mxfp4 layout=transposed rows=3 hidden=64 inter=64\n");
+  const Ran ran = RunCommand({"check", "-"},
+                             "path=k3 format=mxfp4 layout=transposed rows=3 hidden=64 inter=64\n");
   EXPECT_EQ(ran.code, ExitCode::kPass) << ran.out;
   EXPECT_NE(ran.out.find("k3 -> batched (e8m0_needs_per_token)"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("e8m0"), std::string::npos);
@@ -82,15 +82,15 @@ TEST(CliTest, ACheckSaysWhereTheCaseLandedAndByWhichRule) {
 }
 
 TEST(CliTest, APlantedFaultFailsAReplayWithItsFinding) {
-  const Ran ran = Run({"replay", "--fault", "k3_e8m0_unguarded",
-                       "path=k3 format=mxfp4 layout=transposed rows=3 hidden=64 inter=64"});
+  const Ran ran = RunCommand({"replay", "--fault", "k3_e8m0_unguarded",
+                              "path=k3 format=mxfp4 layout=transposed rows=3 hidden=64 inter=64"});
   EXPECT_EQ(ran.code, ExitCode::kMemory) << ran.out;
   EXPECT_NE(ran.out.find("read_outside"), std::string::npos) << ran.out;
   EXPECT_TRUE(ran.out.ends_with("0 passed, 1 failed, 0 skipped\n")) << ran.out;
 }
 
 TEST(CliTest, AFaultThatCannotShowOnTheCaseIsAUsageError) {
-  const Ran ran = Run(
+  const Ran ran = RunCommand(
       {"replay", "--fault", "k3_e8m0_unguarded", "path=k3 format=nvfp4 layout=transposed rows=3"});
   EXPECT_EQ(ran.code, ExitCode::kUsage) << ran.out;
   EXPECT_TRUE(IsOneLine(ran.err)) << ran.err;

@@ -13,6 +13,7 @@
 #include "ci/golden_tally.h"
 #include "ci/interrupt.h"
 #include "ci/judge_lines.h"
+#include "ci/judge_many.h"
 #include "ci/output_files.h"
 #include "ci/prove_fault.h"
 #include "ci/shrink_findings.h"
@@ -89,20 +90,23 @@ void GateRun::Fail(const std::string& suite, const std::string& name, ExitCode c
 }
 
 void GateRun::Corpus(Tally& tally) {
-  std::vector<CorpusCase> cases;
+  std::vector<Case> cases;
   for (const std::string& file : policy_.corpus_files) {
-    const std::vector<CorpusCase> some = ReadCorpusFile(DataPath(file));
-    cases.insert(cases.end(), some.begin(), some.end());
+    for (const CorpusCase& one : ReadCorpusFile(DataPath(file))) cases.push_back(one.c);
   }
+  for (Case& c : cases) c.device = device_;
   Progress progress(console_, "corpus", static_cast<std::int64_t>(cases.size()));
-  std::int64_t done = 0;
-  for (CorpusCase& one : cases) {
-    if (Interrupted()) return tally.Skip("interrupted");
-    one.c.device = device_;
-    const Verdict verdict = RunAlone(one.c);
-    tally.Add(verdict);
-    Keep("corpus", one.c, verdict);
-    progress.At(++done, tally.failed);
+  std::int64_t done = 0, failed = 0;
+  const std::vector<Verdict> verdicts = JudgeMany(
+      cases, WorkersFromWord(options_.workers),
+      [&](const Verdict& verdict) {
+        failed += verdict.outcome == Outcome::kFailed;
+        progress.At(++done, failed);
+      },
+      Interrupted);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    tally.Add(verdicts[i]);
+    Keep("corpus", cases[i], verdicts[i]);
   }
 }
 
