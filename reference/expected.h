@@ -48,10 +48,19 @@ struct OutputExpected {
   StageExpected stages;
 };
 
+// What is known of the order in which a path sums the products of an output.
+enum class Accumulation {
+  kAnyOrder,      // nothing; fused or not
+  kChainOrLanes,  // one fmaf chain in the order of the inputs, or 32 lanes of fmaf chains over
+                  // steps of at most 16 inputs dealt in turn, joined by a tree: all kernels of gpu/
+};
+
 class LayerReference {
  public:
-  // `layer` must outlive the reference.
-  explicit LayerReference(const LayerData& layer);
+  // `layer` must outlive the reference. Bounds are those of `accumulation`; the second is some
+  // thirty times tighter for thousands of inputs.
+  explicit LayerReference(const LayerData& layer,
+                          Accumulation accumulation = Accumulation::kAnyOrder);
   ~LayerReference();
 
   const RouterExpected& Router() const;

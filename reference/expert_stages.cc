@@ -26,6 +26,7 @@ Ball BallAround(const Interval& i) {
 // One batch with the sums of its three products.
 struct Work {
   ExpertBatch batch;
+  StageRules rules;
   Operands input, activations;
   Sums gate, up, down;
 
@@ -54,13 +55,14 @@ void AddPanels(Work& work, Projection projection, const Operands& operands,
     tasks.push_back({&work, projection, first, std::min(step, matrix.rows - first)});
 }
 
-void RunPanels(const std::vector<PanelTask>& tasks, CodePolicy policy) {
+void RunPanels(const std::vector<PanelTask>& tasks) {
 #pragma omp parallel for schedule(dynamic) if (tasks.size() > kFewTasks)
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const PanelTask& t = tasks[i];
     const bool down = t.projection == Projection::kDown;
-    MultiplyPanel(t.work->Matrix(t.projection), policy, down ? t.work->activations : t.work->input,
-                  t.first, t.count, t.work->SumsOf(t.projection));
+    MultiplyPanel(t.work->Matrix(t.projection), t.work->rules.codes,
+                  down ? t.work->activations : t.work->input, t.first, t.count,
+                  t.work->SumsOf(t.projection));
   }
 }
 
@@ -71,12 +73,22 @@ void TakeInput(Work& work, const Eigen::MatrixXd& input) {
     work.input.production.col(i) = input.col(work.batch.rows[i]);
   work.input.absolute = work.input.production.cwiseAbs();
   work.input.exact = work.input.production;
+  work.input.want_partials = work.rules.accumulation == Accumulation::kChainOrLanes;
 }
 
-std::vector<Interval> StoredColumn(const Sums& sums, Eigen::Index column, double terms) {
+double PartialsAt(const Sums& sums, Eigen::Index row, Eigen::Index column) {
+  return sums.partials.size() > 0 ? sums.partials(row, column) : 0;
+}
+
+std::vector<Interval> StoredColumn(const Work& work, const Sums& sums, Eigen::Index column) {
   std::vector<Interval> stored(sums.production.rows());
-  for (Eigen::Index i = 0; i < sums.production.rows(); ++i)
-    stored[i] = StoredSum(sums.production(i, column), 0, sums.absolute(i, column), terms);
+  for (Eigen::Index i = 0; i < sums.production.rows(); ++i) {
+    const double magnitude = sums.absolute(i, column);
+    const SumSize size{double(work.batch.weights->gate.columns), magnitude,
+                       PartialsAt(sums, i, column)};
+    stored[i] = StoredSum(sums.production(i, column),
+                          AccumulationBound(work.rules.accumulation, size), magnitude);
+  }
   return stored;
 }
 
@@ -85,9 +97,8 @@ void TakeActivations(Work& work, std::size_t token) {
   const auto column = static_cast<Eigen::Index>(token);
   const auto count = static_cast<Eigen::Index>(work.batch.rows.size());
   TokenResult& result = *work.batch.results[token];
-  const double terms = work.batch.weights->gate.columns;
-  result.gate = StoredColumn(work.gate, column, terms);
-  result.up = StoredColumn(work.up, column, terms);
+  result.gate = StoredColumn(work, work.gate, column);
+  result.up = StoredColumn(work, work.up, column);
   for (Eigen::Index i = 0; i < work.activations.production.rows(); ++i) {
     const Ball ball = BallAround(ActivationInterval(result.gate[i], result.up[i]));
     work.activations.production(i, column) = ball.center;
@@ -103,6 +114,7 @@ void SizeActivations(Work& work) {
   work.activations.production.resize(inter, count);
   work.activations.absolute.resize(inter, 2 * count);
   work.activations.exact.resize(inter, count);
+  work.activations.want_partials = work.input.want_partials;
 }
 
 void StoreDown(Work& work, std::size_t token) {
@@ -114,10 +126,12 @@ void StoreDown(Work& work, std::size_t token) {
   result.down.resize(hidden);
   result.down_exact.resize(hidden);
   for (Eigen::Index i = 0; i < hidden; ++i) {
-    // The factor covers the sum of radii being taken in double.
-    const double spread = work.down.absolute(i, count + column) * (1 + 0x1p-20);
-    result.down[i] =
-        StoredSum(work.down.production(i, column), spread, work.down.absolute(i, column), terms);
+    const double spread = work.down.absolute(i, count + column) * kDoubleSlack;
+    const double magnitude = work.down.absolute(i, column);
+    // The partial sums of other activations inside their balls differ by the spread at most.
+    const SumSize size{terms, magnitude, PartialsAt(work.down, i, column) + terms * spread};
+    const double radius = spread + AccumulationBound(work.rules.accumulation, size);
+    result.down[i] = StoredSum(work.down.production(i, column), radius, magnitude);
     result.down_exact[i] = work.down.exact(i, column);
   }
 }
@@ -135,20 +149,20 @@ std::vector<TokenTask> TokenTasks(std::vector<Work>& works) {
   return tasks;
 }
 
-void GateAndUp(std::vector<Work>& works, const Eigen::MatrixXd& input, CodePolicy policy) {
+void GateAndUp(std::vector<Work>& works, const Eigen::MatrixXd& input) {
   std::vector<PanelTask> tasks;
   for (Work& work : works) {
     TakeInput(work, input);
     AddPanels(work, Projection::kGate, work.input, tasks);
     AddPanels(work, Projection::kUp, work.input, tasks);
   }
-  RunPanels(tasks, policy);
+  RunPanels(tasks);
 }
 
-void Down(std::vector<Work>& works, CodePolicy policy) {
+void Down(std::vector<Work>& works) {
   std::vector<PanelTask> tasks;
   for (Work& work : works) AddPanels(work, Projection::kDown, work.activations, tasks);
-  RunPanels(tasks, policy);
+  RunPanels(tasks);
 }
 
 Interval SiluRange(const Interval& gate) {
@@ -170,15 +184,18 @@ Interval ActivationInterval(const Interval& gate, const Interval& up) {
 }
 
 void EvaluateBatches(std::vector<ExpertBatch> batches, const Eigen::MatrixXd& input,
-                     CodePolicy policy) {
+                     const StageRules& rules) {
   std::vector<Work> works(batches.size());
-  for (std::size_t i = 0; i < batches.size(); ++i) works[i].batch = std::move(batches[i]);
-  GateAndUp(works, input, policy);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    works[i].batch = std::move(batches[i]);
+    works[i].rules = rules;
+  }
+  GateAndUp(works, input);
   for (Work& work : works) SizeActivations(work);
   const std::vector<TokenTask> tasks = TokenTasks(works);
 #pragma omp parallel for schedule(dynamic) if (tasks.size() > kFewTasks)
   for (std::size_t i = 0; i < tasks.size(); ++i) TakeActivations(*tasks[i].work, tasks[i].token);
-  Down(works, policy);
+  Down(works);
 #pragma omp parallel for schedule(dynamic) if (tasks.size() > kFewTasks)
   for (std::size_t i = 0; i < tasks.size(); ++i) StoreDown(*tasks[i].work, tasks[i].token);
 }

@@ -24,9 +24,15 @@ struct ExpertBatch {
   std::vector<TokenResult*> results;  // one a row, to be filled
 };
 
+// How codes are read and sums are bounded.
+struct StageRules {
+  CodePolicy codes = CodePolicy::kProduction;
+  Accumulation accumulation = Accumulation::kAnyOrder;
+};
+
 // Evaluates all batches, over all OpenMP threads. `input` is [hidden, rows].
 void EvaluateBatches(std::vector<ExpertBatch> batches, const Eigen::MatrixXd& input,
-                     CodePolicy policy);
+                     const StageRules& rules);
 
 // The FP32 values that fl(fl(g / (1 + exp(-g))) * u) may take for stored g and u. Anything() if it
 // may leave the finite range.

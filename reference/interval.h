@@ -6,15 +6,13 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/accumulation.h"
 #include "reference/bf16.h"
 #include "reference/expected.h"
 
 namespace assay {
 
-inline constexpr double kUnitFp32 = 0x1p-24;
 inline constexpr double kFp32Max = 0x1.FFFFFEp127;
-// What one product or quotient can lose below the normal range.
-inline constexpr double kFp32Tiny = 0x1p-149;
 
 inline Interval Anything() {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -30,17 +28,10 @@ inline bool IsOnlyNan(const Interval& i) { return std::isnan(i.low); }
 inline bool IsFinite(const Interval& i) { return std::isfinite(i.low) && std::isfinite(i.high); }
 inline double Largest(const Interval& i) { return std::max(std::fabs(i.low), std::fabs(i.high)); }
 
-// Order-free bound for K products summed in FP32, fused or not (Jeannerod and Rump 2013), given the
-// sum of their magnitudes. The 2^-20 covers the same sums being taken in double, K < 2^30.
-inline double AccumulationBound(double terms, double magnitude) {
-  return terms * (kUnitFp32 * (1 + 0x1p-20) * magnitude + kFp32Tiny);
-}
-
-// Stored BF16 values of an FP32 sum whose exact value lies within `spread` of `center`; `magnitude`
-// bounds the sum of its terms' magnitudes. A NaN centre is certain to be NaN.
-inline Interval StoredSum(double center, double spread, double magnitude, double terms) {
+// Stored BF16 values of an FP32 sum that lies within `radius` of `center`; `magnitude` bounds the
+// sum of its terms' magnitudes. A NaN centre is certain to be NaN.
+inline Interval StoredSum(double center, double radius, double magnitude) {
   if (std::isnan(center)) return OnlyNan();
-  const double radius = spread + AccumulationBound(terms, magnitude);
   if (!(magnitude + radius < kFp32Max)) return Anything();  // partial sums may overflow
   return {RoundToBf16(center - radius), RoundToBf16(center + radius)};
 }

@@ -58,7 +58,8 @@ Term SharedFactor(const LayerData& layer, const Eigen::MatrixXd& input, int row)
     dot += product;
     magnitude += std::fabs(product);
   }
-  const double radius = AccumulationBound(layer.problem.hidden, magnitude);
+  const double radius =
+      AccumulationBound(Accumulation::kAnyOrder, {double(layer.problem.hidden), magnitude});
   const double low = dot - radius, high = dot + radius;
   return {{Sigmoid(low) - SigmoidError(low), Sigmoid(high) + SigmoidError(high)}, Sigmoid(dot)};
 }
@@ -82,6 +83,7 @@ struct LayerReference::State {
   using Key = std::pair<int, int>;  // expert, row
 
   const LayerData& layer;
+  Accumulation accumulation;
   RouterExpected router;
   Eigen::MatrixXd input;
   // Results do not depend on routing weights, so a second path's selection finds most of them.
@@ -115,7 +117,7 @@ struct LayerReference::State {
     }
     std::vector<ExpertBatch> batches;
     for (auto& [expert, batch] : missing) batches.push_back(std::move(batch));
-    EvaluateBatches(std::move(batches), input, p.codes);
+    EvaluateBatches(std::move(batches), input, {p.codes, accumulation});
   }
 
   std::vector<Term> Terms(const Selection& selection, int row) const {
@@ -134,16 +136,15 @@ struct LayerReference::State {
 
 namespace {
 
-// The FP32 sum of n products errs by n u of the sum of their magnitudes, in any order.
+// Few terms: the order of the blend does not matter for the bound.
 void StoreElement(const Blended& b, std::size_t terms, std::size_t at, OutputExpected& out) {
   out.exact[at] = b.exact;
   out.center[at] = (b.sum.low + b.sum.high) / 2;
-  const double spread = (b.sum.high - b.sum.low) / 2;
-  out.error[at] = spread + AccumulationBound(static_cast<double>(terms), b.magnitude);
-  out.stored[at] = b.nan ? OnlyNan()
-                   : b.unbounded
-                       ? Anything()
-                       : StoredSum(out.center[at], spread, b.magnitude, static_cast<double>(terms));
+  out.error[at] = (b.sum.high - b.sum.low) / 2 +
+                  AccumulationBound(Accumulation::kAnyOrder, {double(terms), b.magnitude});
+  out.stored[at] = b.nan         ? OnlyNan()
+                   : b.unbounded ? Anything()
+                                 : StoredSum(out.center[at], out.error[at], b.magnitude);
 }
 
 void BlendRow(const std::vector<Term>& terms, std::size_t first, int hidden, OutputExpected& out) {
@@ -169,8 +170,9 @@ void AppendStages(const std::vector<Term>& terms, std::size_t top_k, StageExpect
 
 }  // namespace
 
-LayerReference::LayerReference(const LayerData& layer)
-    : state_(new State{layer, ExpectRouter(layer), InputMatrix(layer), {}, {}}) {}
+LayerReference::LayerReference(const LayerData& layer, Accumulation accumulation)
+    : state_(new State{
+          layer, accumulation, ExpectRouter(layer, accumulation), InputMatrix(layer), {}, {}}) {}
 
 LayerReference::~LayerReference() = default;
 

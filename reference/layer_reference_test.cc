@@ -68,6 +68,17 @@ float LanesAndTree(const Floats& a, const Floats& b) {
   return lanes[0];
 }
 
+float LanesOfSixteen(const Floats& a, const Floats& b) {
+  float lanes[32] = {};
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    float& lane = lanes[i / 16 % 32];
+    lane = std::fma(a[i], b[i], lane);
+  }
+  for (int step = 16; step > 0; step /= 2)
+    for (int i = 0; i < step; ++i) lanes[i] += lanes[i + step];
+  return lanes[0];
+}
+
 // All positive products first: the largest partial sums.
 float SignSorted(const Floats& a, const Floats& b) {
   float positive = 0, negative = 0;
@@ -140,7 +151,7 @@ Floats RunRow(const Model& model, const LayerData& layer, const Selection& s, in
   return sum;
 }
 
-Floats Run(const Model& model, const LayerData& layer, const Selection& selection) {
+Floats RunModel(const Model& model, const LayerData& layer, const Selection& selection) {
   Floats out;
   for (int row = 0; row < layer.problem.rows; ++row) {
     const Floats y = RunRow(model, layer, selection, row);
@@ -197,12 +208,49 @@ void ExpectAdmitted(const Problem& problem) {
   const Selection selection = Choose(layer, reference.Router());
   const OutputExpected expected = reference.Evaluate(selection);
   const Dot other = *rc::gen::element(Dot(Forward), Dot(BackwardUnfused), Dot(SignSorted));
-  RC_ASSERT(Outside(expected, Run({LanesAndTree}, layer, selection)) == 0);
-  RC_ASSERT(Outside(expected, Run({other}, layer, selection)) == 0);
+  RC_ASSERT(Outside(expected, RunModel({LanesAndTree}, layer, selection)) == 0);
+  RC_ASSERT(Outside(expected, RunModel({other}, layer, selection)) == 0);
+}
+
+// The orders of the kernels of gpu/, against the bounds made for them.
+void ExpectDeclaredOrdersAdmitted(const Problem& problem) {
+  const LayerData layer = BuildLayer(problem);
+  const LayerReference reference(layer, Accumulation::kChainOrLanes);
+  const Selection selection = Choose(layer, reference.Router());
+  const OutputExpected expected = reference.Evaluate(selection);
+  for (const Dot& dot : {Dot(Forward), Dot(LanesAndTree), Dot(LanesOfSixteen)})
+    RC_ASSERT(Outside(expected, RunModel({dot}, layer, selection)) == 0);
 }
 
 RC_GTEST_PROP(LayerReference, AdmitsTheContractInEveryOrderOfSums, ()) {
   for (int i = 0; i < 3; ++i) ExpectAdmitted(DrawProblem());
+}
+
+RC_GTEST_PROP(LayerReference, AdmitsTheDeclaredOrdersWithinTheirTighterBounds, ()) {
+  for (int i = 0; i < 3; ++i) ExpectDeclaredOrdersAdmitted(DrawProblem());
+}
+
+// A long inner dimension, where the bounds differ most.
+TEST(LayerReference, DeclaredOrdersHaveMuchTighterBoundsForLongSums) {
+  Problem p;
+  p.rows = 1;
+  p.top_k = 1;
+  p.hidden = 2048;
+  p.inter = 512;
+  const LayerData layer = BuildLayer(p);
+  const LayerReference any(layer), declared(layer, Accumulation::kChainOrLanes);
+  const Selection selection = Choose(layer, any.Router());
+  const OutputExpected wide = any.Evaluate(selection), narrow = declared.Evaluate(selection);
+  double wide_sum = 0, narrow_sum = 0;
+  for (std::size_t i = 0; i < wide.error.size(); ++i) {
+    wide_sum += wide.error[i];
+    narrow_sum += narrow.error[i];
+    EXPECT_TRUE(wide.stored[i].low <= narrow.stored[i].low &&
+                narrow.stored[i].high <= wide.stored[i].high);
+  }
+  EXPECT_LT(narrow_sum, wide_sum / 3);
+  for (const Dot& dot : {Dot(Forward), Dot(LanesAndTree), Dot(LanesOfSixteen)})
+    EXPECT_EQ(Outside(narrow, RunModel({dot}, layer, selection)), 0);
 }
 
 // Faults on ordinary data: each must leave the admissible set.
@@ -218,10 +266,10 @@ RC_GTEST_PROP(LayerReference, RejectsWhatTheContractForbids, ()) {
   const LayerReference reference(layer);
   const Selection selection = Choose(layer, reference.Router());
   const OutputExpected expected = reference.Evaluate(selection);
-  RC_ASSERT(Outside(expected, Run({.store = Truncated}, layer, selection)) > 0);
-  RC_ASSERT(Outside(expected, Run({.act_in_bf16 = true}, layer, selection)) > 0);
-  RC_ASSERT(Outside(expected, Run({.shared_gate = false}, layer, selection)) > 0);
-  RC_ASSERT(Outside(expected, Run({.last_slot = false}, layer, selection)) > 0);
+  RC_ASSERT(Outside(expected, RunModel({.store = Truncated}, layer, selection)) > 0);
+  RC_ASSERT(Outside(expected, RunModel({.act_in_bf16 = true}, layer, selection)) > 0);
+  RC_ASSERT(Outside(expected, RunModel({.shared_gate = false}, layer, selection)) > 0);
+  RC_ASSERT(Outside(expected, RunModel({.last_slot = false}, layer, selection)) > 0);
 }
 
 double Step(double value, int codes) {

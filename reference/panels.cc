@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "reference/bf16.h"
 #include "reference/e2m1.h"
@@ -74,12 +75,48 @@ void MultiplyInto(const PanelView& panel, const Eigen::MatrixXd& operands, int f
     sums.col(i).segment(first, panel.rows()).noalias() = panel * operands.col(i);
 }
 
+constexpr int kBlock = 32;
+using Block = Eigen::Array<double, kBlock, 1>;
+
+// A product, and a bound on the sum of its partial sums' magnitudes: inside a block no partial sum
+// exceeds the one before the block and the magnitudes in it.
+struct Chain {
+  double value = 0, partials = 0;
+
+  template <class Products>
+  void AddBlock(const Products& products) {
+    partials += double(products.size()) * (std::fabs(value) + products.abs().sum());
+    value += products.sum();
+  }
+
+  void AddRow(const double* w, const double* x, int count) {
+    int at = 0;
+    for (; at + kBlock <= count; at += kBlock)
+      AddBlock(Block(Block::Map(w + at) * Block::Map(x + at)));
+    if (at == count) return;
+    Eigen::ArrayXd rest = Eigen::ArrayXd::Map(w + at, count - at);
+    rest *= Eigen::ArrayXd::Map(x + at, count - at);
+    AddBlock(rest);
+  }
+};
+
+void ChainInto(const PanelView& panel, const Eigen::MatrixXd& operands, int first, Sums& sums) {
+  for (Eigen::Index row = 0; row < panel.rows(); ++row)
+    for (Eigen::Index v = 0; v < operands.cols(); ++v) {
+      Chain chain;
+      chain.AddRow(panel.row(row).data(), operands.col(v).data(), static_cast<int>(panel.cols()));
+      sums.production(first + row, v) = chain.value;
+      sums.partials(first + row, v) = chain.partials;
+    }
+}
+
 }  // namespace
 
 void Sums::Resize(int rows, const Operands& operands) {
   production.resize(rows, operands.production.cols());
   absolute.resize(rows, operands.absolute.cols());
   exact.resize(rows, operands.exact.cols());
+  if (operands.want_partials) partials.resize(rows, operands.production.cols());
 }
 
 void DecodeRow(const PackedMatrix& matrix, CodePolicy policy, int row, double* production,
@@ -108,7 +145,10 @@ void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands
   PanelView exact = differs ? View(exact_memory, count, matrix.columns) : production;
   for (int i = 0; i < count; ++i)
     DecodeRow(matrix, policy, first + i, production.row(i).data(), exact.row(i).data());
-  MultiplyInto(production, operands.production, first, sums.production);
+  if (operands.want_partials)
+    ChainInto(production, operands.production, first, sums);
+  else
+    MultiplyInto(production, operands.production, first, sums.production);
   MultiplyInto(exact, operands.exact, first, sums.exact);
   production = production.cwiseAbs();
   MultiplyInto(production, operands.absolute, first, sums.absolute);

@@ -11,11 +11,13 @@ namespace assay {
 // Each member is [inner dimension, vectors]; absolute meets |weight|.
 struct Operands {
   Eigen::MatrixXd production, absolute, exact;
+  bool want_partials = false;
 };
 
-// Each member is [matrix rows, vectors].
+// Each member is [matrix rows, vectors]. partials (if wanted): a bound on the sum of the magnitudes
+// of the partial sums of production, taken in the order of the inputs.
 struct Sums {
-  Eigen::MatrixXd production, absolute, exact;
+  Eigen::MatrixXd production, absolute, exact, partials;
   void Resize(int rows, const Operands& operands);
 };
 

@@ -34,6 +34,13 @@ bool AlwaysBeats(std::span<const Interval> scores, int f, int e) {
   return scores[f].low > scores[e].high || (scores[f].low == scores[e].high && f < e);
 }
 
+Interval StoredLogit(const Sums& sums, int terms, int expert, int row, Accumulation accumulation) {
+  const double magnitude = sums.absolute(expert, row);
+  SumSize size{double(terms), magnitude};
+  if (sums.partials.size() > 0) size.partials = sums.partials(expert, row);
+  return StoredSum(sums.production(expert, row), AccumulationBound(accumulation, size), magnitude);
+}
+
 }  // namespace
 
 PackedMatrix AsMatrix(std::span<const std::uint16_t> bits, int rows, int columns) {
@@ -68,7 +75,7 @@ std::vector<int> MayBeChosen(std::span<const Interval> scores, int k) {
   return may;
 }
 
-RouterExpected ExpectRouter(const LayerData& layer) {
+RouterExpected ExpectRouter(const LayerData& layer, Accumulation accumulation) {
   const Problem& p = layer.problem;
   const Sums sums =
       Multiply(AsMatrix(layer.router_weight, p.experts, p.hidden), p.codes, InputOperands(layer));
@@ -79,8 +86,7 @@ RouterExpected ExpectRouter(const LayerData& layer) {
     const std::size_t at = std::size_t(row) * p.experts;
     for (int e = 0; e < p.experts; ++e) {
       expected.logits[at + e] = sums.production(e, row);
-      expected.stored[at + e] =
-          StoredSum(sums.production(e, row), 0, sums.absolute(e, row), p.hidden);
+      expected.stored[at + e] = StoredLogit(sums, p.hidden, e, row, accumulation);
     }
     const std::span<const Interval> stored(expected.stored.data() + at, p.experts);
     expected.may.push_back(MayBeChosen(ScoreIntervals(p, stored, layer.router_bias), p.top_k));

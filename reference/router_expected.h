@@ -10,7 +10,8 @@
 namespace assay {
 
 // Needs the input, the router's weights and its bias of the layer; no experts.
-RouterExpected ExpectRouter(const LayerData& layer);
+RouterExpected ExpectRouter(const LayerData& layer,
+                            Accumulation accumulation = Accumulation::kAnyOrder);
 
 // The selection score of every expert when its stored logit lies in `stored`, as the FP32
 // evaluation of the contract may give it: softmax the logit itself, sigmoid_bias sigmoid + bias.
