@@ -9,7 +9,8 @@ namespace {
 
 std::string WhereOutside(std::int64_t byte, std::int64_t extent) {
   if (byte < 0) return fmt::format("{} bytes before the start", -byte);
-  if (byte >= extent) return fmt::format("{} bytes past the end", byte - extent);
+  if (byte == extent) return "the first byte past the end";
+  if (byte > extent) return fmt::format("{} bytes past the last", byte - extent + 1);
   return "inside the tensor, before the part that the launch was given";
 }
 
