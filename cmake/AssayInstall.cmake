@@ -15,6 +15,9 @@ function(assay_install_room name)
 endfunction()
 
 install(TARGETS assay_flags EXPORT assayTargets)
+if(TARGET assay_toml)
+  install(TARGETS assay_toml EXPORT assayTargets)
+endif()
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${ASSAY_PACKAGE_DIR})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/assayConfig.cmake.in
   ${PROJECT_BINARY_DIR}/assayConfig.cmake INSTALL_DESTINATION ${ASSAY_PACKAGE_DIR})
