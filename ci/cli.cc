@@ -184,6 +184,17 @@ void AddAll(Commands& commands) {
   }
 }
 
+// CLI11 answers an unknown command with "a subcommand is required", which does not name it.
+void RequireKnownCommand(const Commands& commands, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0].starts_with('-')) return;
+  std::string known;
+  for (const auto& [sub, run] : commands.runs) {
+    if (sub->get_name() == arguments[0]) return;
+    known += (known.empty() ? "" : ", ") + sub->get_name();
+  }
+  throw UsageError(fmt::format("there is no command '{}': use one of {}", arguments[0], known));
+}
+
 // The command whose help would answer a mistake on the command line.
 std::string HelpFor(const Commands& commands) {
   for (const auto& [sub, run] : commands.runs) {
@@ -228,6 +239,7 @@ ExitCode RunAssay(const std::vector<std::string>& arguments, Console& console) {
   try {
     Commands commands;
     AddAll(commands);
+    RequireKnownCommand(commands, arguments);
     bool done = false;
     const ExitCode parsed = Parse(commands, arguments, console, done);
     return done ? parsed : RunChosen(commands, console);

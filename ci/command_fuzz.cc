@@ -53,19 +53,18 @@ void PrintReport(const CampaignResult& result, const FindingsLog& log, Console& 
   if (!log.findings().empty()) fmt::print(console.out, "findings are in {}\n", log.path());
 }
 
-CampaignResult Campaign(const CampaignOptions& campaign, FindingsLog& log, Console& console) {
+CampaignResult Campaign(const CampaignOptions& campaign, FindingsLog& log, Tally& tally,
+                        Console& console) {
   const std::int64_t known =
       campaign.cases == std::numeric_limits<std::int64_t>::max() ? 0 : campaign.cases;
   Progress progress(console, "fuzz", known, campaign.seconds);
-  std::int64_t done = 0, failed = 0;
+  std::int64_t done = 0;
   return RunCampaign(
       campaign,
       [&](std::int64_t, const Case& c, const Verdict& verdict) {
-        if (verdict.outcome == Outcome::kFailed) {
-          ++failed;
-          log.Add(c, verdict);
-        }
-        progress.At(++done, failed);
+        tally.Add(verdict);
+        if (verdict.outcome == Outcome::kFailed) log.Add(c, verdict);
+        progress.At(++done, tally.failed);
       },
       Interrupted);
 }
@@ -77,11 +76,11 @@ ExitCode RunFuzz(const FuzzOptions& options, Console& console) {
   MakeFolder(options.out);
   FindingsLog log(options.out + "/findings.jsonl");
   const InterruptScope scope;
-  const CampaignResult result = Campaign(campaign, log, console);
+  Tally tally;
+  const CampaignResult result = Campaign(campaign, log, tally, console);
   ShrinkFindings(
       log, result, [&](const Case& c) { return RunCase(c, campaign.run); }, Interrupted);
   PrintReport(result, log, console);
-  const Tally tally = TallyOf(result);
   PrintTally(tally, console);
   return tally.Exit();
 }

@@ -30,7 +30,8 @@ std::string BestAnswer(PathId path, Format format, Layout layout) {
     const Landing landing = Land(path, PlainProblem(format, layout, rows));
     const Decision& first = landing.decisions.front();
     if (first.kind == Decision::Kind::kRuns) return "runs";
-    if (first.rule != "rows") answer = landing.ToText();
+    // The text begins with the path, which has its own column.
+    if (first.rule != "rows") answer = landing.ToText().substr(Token(path).size() + 1);
   }
   return answer;
 }

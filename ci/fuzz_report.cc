@@ -64,17 +64,4 @@ std::string CampaignLine(const CampaignResult& result) {
       result.vacuous, result.interrupted ? "; interrupted" : "");
 }
 
-Tally TallyOf(const CampaignResult& result) {
-  Tally tally;
-  tally.passed = result.passed;
-  tally.refused = result.refused;
-  tally.failed = result.failed;
-  tally.skipped = result.skipped + result.vacuous;
-  for (const auto& [c, verdict] : result.failures) {
-    tally.worst = Worse(tally.worst, WorstOf(verdict.findings));
-  }
-  if (tally.failed > 0) tally.worst = Worse(tally.worst, ExitCode::kWrongResult);
-  return tally;
-}
-
 }  // namespace assay

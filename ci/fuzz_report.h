@@ -5,7 +5,6 @@
 
 #include "ci/findings_log.h"
 #include "ci/table.h"
-#include "ci/tally.h"
 #include "fuzz/campaign.h"
 
 namespace assay {
@@ -17,9 +16,6 @@ Table FoldedTable(const FindingsLog& log);
 
 // "2000 cases in 31.4 s, 63.7 a second; median hidden 128, inter 128; ..."
 std::string CampaignLine(const CampaignResult& result);
-
-// Counts of a campaign, with the exit code of its findings.
-Tally TallyOf(const CampaignResult& result);
 
 std::int64_t CasesOf(const CampaignResult& result);
 

@@ -119,15 +119,14 @@ void GateRun::Fuzz(Tally& tally) {
   campaign.checks = policy_.checks;
   campaign.device = device_;
   Progress progress(console_, "fuzz", cases_);
-  std::int64_t done = 0, failed = 0;
+  std::int64_t done = 0;
   const auto each = [&](std::int64_t, const Case& c, const Verdict& verdict) {
-    failed += verdict.outcome == Outcome::kFailed;
+    tally.Add(verdict);
     Keep("fuzz", c, verdict);
-    progress.At(++done, failed);
+    progress.At(++done, tally.failed);
   };
   campaign_ = RunCampaign(campaign, each, Interrupted);
   progress.Clear();
-  tally = TallyOf(campaign_);
   summary_.cells = CellTable(campaign_);
   ShrinkFindings(
       log_, campaign_, [](const Case& c) { return RunCase(c); }, Interrupted);
