@@ -45,6 +45,8 @@ find_package(rapidcheck REQUIRED)
 add_library(assay_flags INTERFACE)
 target_include_directories(assay_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                                  $<INSTALL_INTERFACE:include/assay>)
+# Here CMAKE_CXX_STANDARD says it; a project that uses the installed headers must hear it too.
+target_compile_features(assay_flags INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
 target_compile_options(assay_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall>>
