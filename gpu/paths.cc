@@ -28,7 +28,9 @@ KernelNames NamesOf(PathId path, const Problem& problem) {
   const std::string suffix = ExpertSuffix(path, problem);
   const std::string topk =
       problem.router == RouterKind::kSoftmax ? "topk_softmax" : "topk_sigmoid_bias";
-  return {path == PathId::kBatched ? "gate_gemm" : k3 ? "gate_gemv_batch3" : "gate_gemv",
+  return {path == PathId::kBatched ? "gate_gemm"
+          : k3                     ? "gate_gemv_batch3"
+                                   : "gate_gemv",
           topk + (k3 ? "_batched" : ""), "gate_up" + suffix, "silu_down" + suffix,
           k3 ? "blend_batch3" : "blend"};
 }
@@ -76,6 +78,8 @@ std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem) 
     kernels.insert(kernels.end(), {names.topk, names.gate_up, names.silu_down, names.blend});
   return kernels;
 }
+
+Accumulation AccumulationOf(PathId, const Problem&) { return Accumulation::kChainOrLanes; }
 
 std::string_view ContractName(PathId, const Problem&) { return "production"; }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/contract.h"
 #include "reference/problem.h"
 
 namespace assay {
@@ -14,7 +15,7 @@ namespace assay {
 enum class PathId { kSingle, kK2, kK3, kKn, kAtomicC4, kBatched, kFp8Grouped, kPrefill };
 inline constexpr int kPathCount = 8;
 
-std::string_view Token(PathId path);               // "k3"
+std::string_view Token(PathId path);  // "k3"
 std::optional<PathId> PathFromToken(std::string_view token);
 
 struct Decision {
@@ -42,6 +43,9 @@ Landing Land(PathId path, const Problem& problem);
 
 // The kernels that the landed path declares for the problem, in launch order.
 std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem);
+
+// How the landed path's kernels sum products; its bounds follow from it.
+Accumulation AccumulationOf(PathId landed, const Problem& problem);
 
 // The rounding contract of the landed path's output, by name ("production").
 std::string_view ContractName(PathId landed, const Problem& problem);

@@ -115,8 +115,10 @@ class CaseJudge {
   }
 
   void JudgeNumbers() {
-    const auto reference =
-        Timed("reference", [&] { return std::make_unique<LayerReference>(context_.layer); });
+    const auto reference = Timed("reference", [&] {
+      return std::make_unique<LayerReference>(
+          context_.layer, AccumulationOf(context_.landing.landed, context_.layer.problem));
+    });
     const RouterExpected& router = *Timed("reference", [&] { return &reference->Router(); });
     std::vector<Finding> illegal = CheckLegalIds(context_, run_, router);
     legal_ = illegal.empty();

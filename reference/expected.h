@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "reference/contract.h"
 #include "reference/layer_data.h"
 
 namespace assay {
@@ -46,13 +47,6 @@ struct OutputExpected {
   std::vector<double> error;     // [rows, hidden], E_y around the centre, before the last rounding
   std::vector<Interval> stored;  // [rows, hidden], admissible BF16 outputs
   StageExpected stages;
-};
-
-// What is known of the order in which a path sums the products of an output.
-enum class Accumulation {
-  kAnyOrder,      // nothing; fused or not
-  kChainOrLanes,  // one fmaf chain in the order of the inputs, or 32 lanes of fmaf chains over
-                  // steps of at most 16 inputs dealt in turn, joined by a tree: all kernels of gpu/
 };
 
 class LayerReference {
