@@ -49,6 +49,8 @@ target_include_directories(assay_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOU
 target_compile_features(assay_flags INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
 target_compile_options(assay_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+  # Findings name the line of a kernel: "gpu/kernels/dot.h:17" wherever the project was built.
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>>
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall>>
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wextra>>
   # GCC 12 warns falsely where a literal is added to a string (GCC bug 105651).

@@ -10,8 +10,8 @@ namespace assay {
 
 namespace {
 
-// Three of four cases go round over these cells, so that every one gets its share of any campaign;
-// the fourth is drawn freely and shows the refusals.
+// Seven of eight cases go round over these cells, so that every one gets its share of any campaign;
+// the eighth is drawn freely and shows the refusals.
 struct Cell {
   PathId path;
   Format format;
@@ -20,25 +20,40 @@ struct Cell {
   std::optional<Format> shared;
 };
 
+// Cells that the path hands to another are left to the free draw.
+bool RunsItself(PathId path, Format format, Layout layout) {
+  Problem p;
+  p.rows = path == PathId::kSingle ? 1 : path == PathId::kK2 ? 2 : path == PathId::kKn ? 4 : 3;
+  p.format = format;
+  p.layout = layout;
+  return Decide(path, p).kind == Decision::Kind::kRuns;
+}
+
 void AddCells(PathId path, Format format, Layout layout, std::vector<Cell>& cells) {
+  if (!RunsItself(path, format, layout)) return;
   for (const RouterKind router : {RouterKind::kSoftmax, RouterKind::kSigmoidBias}) {
     cells.push_back({path, format, layout, router, std::nullopt});
     cells.push_back({path, format, layout, router, Format::kNvfp4});
   }
 }
 
-const std::vector<Cell>& Cells() {
-  static const std::vector<Cell> cells = [] {
-    std::vector<Cell> all;
-    for (const PathId path : {PathId::kSingle, PathId::kK3, PathId::kBatched}) {
-      for (const Layout layout : {Layout::kRowMajor, Layout::kTransposed, Layout::kHybrid}) {
-        AddCells(path, Format::kNvfp4, layout, all);
-      }
-      AddCells(path, Format::kMxfp4, Layout::kTransposed, all);
+// The small distribution has at most three rows, the ladder of kn begins at four.
+std::vector<Cell> MakeCells(bool small) {
+  std::vector<PathId> paths = {PathId::kSingle, PathId::kK2, PathId::kK3, PathId::kBatched};
+  if (!small) paths.push_back(PathId::kKn);
+  std::vector<Cell> cells;
+  for (const PathId path : paths) {
+    for (const Layout layout : {Layout::kRowMajor, Layout::kTransposed, Layout::kHybrid}) {
+      AddCells(path, Format::kNvfp4, layout, cells);
     }
-    return all;
-  }();
+    AddCells(path, Format::kMxfp4, Layout::kTransposed, cells);
+  }
   return cells;
+}
+
+const std::vector<Cell>& Cells(bool small) {
+  static const std::vector<Cell> few = MakeCells(true), all = MakeCells(false);
+  return small ? few : all;
 }
 
 Cell FreeCell(Draw& draw) {
@@ -46,8 +61,8 @@ Cell FreeCell(Draw& draw) {
   cell.path = draw.Of<PathId>({{4, PathId::kSingle},
                                {6, PathId::kK3},
                                {6, PathId::kBatched},
-                               {1, PathId::kK2},
-                               {1, PathId::kKn},
+                               {4, PathId::kK2},
+                               {4, PathId::kKn},
                                {1, PathId::kAtomicC4},
                                {1, PathId::kFp8Grouped},
                                {1, PathId::kPrefill}});
@@ -80,6 +95,7 @@ int DrawRows(Draw& draw, PathId path, bool free, int most) {
     case PathId::kK3:
       return 3;
     case PathId::kKn:
+      return std::min(most, draw.Of<int>({{3, 4}, {2, 5}, {1, 7}, {1, 8}}));
     case PathId::kAtomicC4:
       return std::min(most, 4);
     default:
@@ -160,8 +176,9 @@ void DrawOddity(Draw& draw, Problem& p) {
 
 Case GenerateCase(Distribution distribution, std::uint64_t seed, std::uint64_t number) {
   Draw draw(rc::Random(rc::Random::Key{seed, number, static_cast<std::uint64_t>(distribution), 1}));
-  const bool free = number % 4 == 3;
-  const Cell cell = free ? FreeCell(draw) : Cells()[(number / 4 * 3 + number % 4) % Cells().size()];
+  const bool small = distribution == Distribution::kSmall, free = number % 8 == 7;
+  const auto& cells = Cells(small);
+  const Cell cell = free ? FreeCell(draw) : cells[(number / 8 * 7 + number % 8) % cells.size()];
   Case c;
   Problem& p = c.problem;
   c.path = cell.path;
@@ -170,7 +187,6 @@ Case GenerateCase(Distribution distribution, std::uint64_t seed, std::uint64_t n
   p.router = cell.router;
   p.shared = cell.shared;
   if (p.shared && draw.Percent(40)) p.shared_gate = SharedGate::kNone;
-  const bool small = distribution == Distribution::kSmall;
   p.rows = DrawRows(draw, c.path, free, small ? 3 : 8);
   DrawShape(draw, distribution, p);
   DrawRouting(draw, p);

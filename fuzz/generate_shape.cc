@@ -81,7 +81,7 @@ void Fit(Problem& p, std::int64_t limit, bool may_lower_rows) {
     int& larger = p.hidden > p.inter ? p.hidden : p.inter;
     if (p.top_k > 2) {
       --p.top_k;
-    } else if (may_lower_rows && p.rows > 3) {
+    } else if (may_lower_rows && p.rows > 4) {
       --p.rows;
     } else if (larger > group) {
       larger = std::max(larger / 2 / group * group, group);

@@ -98,6 +98,8 @@ Verdict RunCase(const Case& c, const RunCaseOptions& options) {
   if (const auto why = Impossible(c.problem))
     return Skipped(AsAsked(c.path), "impossible: " + *why);
   const Landing landing = options.land_as_asked ? AsAsked(c.path) : Land(c.path, c.problem);
+  if (landing.Refused() && landing.decisions.back().NotBuilt())
+    return Skipped(landing, landing.decisions.back().rule);
   if (landing.Refused()) return Refused(landing);
   if (const auto why = DeviceProblem(c.device)) return Skipped(landing, *why);
   if (const std::string why = TooLarge(c.problem); !why.empty()) return Skipped(landing, why);

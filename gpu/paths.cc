@@ -11,28 +11,38 @@ namespace {
 constexpr std::array<std::string_view, kPathCount> kTokens = {
     "single", "k2", "k3", "kn", "atomic_c4", "batched", "fp8_grouped", "prefill"};
 
+// "_batch3" and so on for the verify paths, empty for the others.
+std::string BatchSuffix(PathId path) {
+  switch (path) {
+    case PathId::kK2:
+      return "_batch2";
+    case PathId::kK3:
+      return "_batch3";
+    case PathId::kKn:
+      return "_batchn";
+    default:
+      return "";
+  }
+}
+
+std::string ExpertSuffix(PathId path, const Problem& problem) {
+  if (problem.format == Format::kMxfp4) return "_t_e8m0";
+  const bool transposed = problem.layout == Layout::kTransposed ||
+                          (problem.layout == Layout::kHybrid && path == PathId::kBatched);
+  return BatchSuffix(path) + (transposed ? "_t" : "");
+}
+
 struct KernelNames {
   std::string router, topk, gate_up, silu_down, blend;
 };
 
-std::string ExpertSuffix(PathId path, const Problem& problem) {
-  if (problem.format == Format::kMxfp4) return "_t_e8m0";
-  const std::string batch = path == PathId::kK3 ? "_batch3" : "";
-  const bool transposed = problem.layout == Layout::kTransposed ||
-                          (problem.layout == Layout::kHybrid && path == PathId::kBatched);
-  return batch + (transposed ? "_t" : "");
-}
-
 KernelNames NamesOf(PathId path, const Problem& problem) {
-  const bool k3 = path == PathId::kK3;
-  const std::string suffix = ExpertSuffix(path, problem);
+  const std::string batch = BatchSuffix(path), suffix = ExpertSuffix(path, problem);
   const std::string topk =
       problem.router == RouterKind::kSoftmax ? "topk_softmax" : "topk_sigmoid_bias";
-  return {path == PathId::kBatched ? "gate_gemm"
-          : k3                     ? "gate_gemv_batch3"
-                                   : "gate_gemv",
-          topk + (k3 ? "_batched" : ""), "gate_up" + suffix, "silu_down" + suffix,
-          k3 ? "blend_batch3" : "blend"};
+  return {path == PathId::kBatched ? "gate_gemm" : "gate_gemv" + batch,
+          topk + (batch.empty() ? "" : "_batched"), "gate_up" + suffix, "silu_down" + suffix,
+          "blend" + batch};
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ struct Decision {
   PathId to = PathId::kBatched;  // where it falls back to
   std::string rule;              // names the guard; empty when it runs
 
+  // The rule says that this version lacks a feature, not that the path must not serve the problem.
+  bool NotBuilt() const { return rule.starts_with("not_built"); }
   bool operator==(const Decision&) const = default;
 };
 

@@ -45,12 +45,25 @@ TEST(K3, ChecksItsGuardsInProductionOrder) {
   const Problem base = K3(Format::kNvfp4, Layout::kTransposed);
   const auto rule = [&](auto change) { return After(PathId::kK3, base, change).rule; };
   EXPECT_EQ(rule([](Problem& p) { p.rows = 2; }), "rows");
-  EXPECT_EQ(rule([](Problem& p) { p.zero_experts = 4; p.lora = Lora::kFold; }), "zero_experts");
-  EXPECT_EQ(rule([](Problem& p) { p.lora = Lora::kFold; p.format = Format::kBf16; }),
+  EXPECT_EQ(rule([](Problem& p) {
+              p.zero_experts = 4;
+              p.lora = Lora::kFold;
+            }),
+            "zero_experts");
+  EXPECT_EQ(rule([](Problem& p) {
+              p.lora = Lora::kFold;
+              p.format = Format::kBf16;
+            }),
             "lora_resident");
-  EXPECT_EQ(rule([](Problem& p) { p.format = Format::kBf16; p.shared = Format::kBf16; }),
+  EXPECT_EQ(rule([](Problem& p) {
+              p.format = Format::kBf16;
+              p.shared = Format::kBf16;
+            }),
             "bf16_experts");
-  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kBf16; p.layout = Layout::kRowMajor; }),
+  EXPECT_EQ(rule([](Problem& p) {
+              p.shared = Format::kBf16;
+              p.layout = Layout::kRowMajor;
+            }),
             "mixed_needs_batch3_t");
   EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kBf16; }), "not_built_mixed");
   EXPECT_EQ(rule([](Problem& p) { p.fp32_gate = true; }), "fp32_gate");
@@ -59,8 +72,7 @@ TEST(K3, ChecksItsGuardsInProductionOrder) {
 
 TEST(K3, RefusesAnAdapterMarkedRefuseBeforeAnyFallback) {
   const Problem base = K3(Format::kNvfp4, Layout::kTransposed);
-  const Decision decision =
-      After(PathId::kK3, base, [](Problem& p) { p.lora = Lora::kRefuse; });
+  const Decision decision = After(PathId::kK3, base, [](Problem& p) { p.lora = Lora::kRefuse; });
   EXPECT_EQ(decision.kind, Kind::kRefuses);
   EXPECT_EQ(decision.rule, "lora_refused");
 }
@@ -86,7 +98,10 @@ TEST(SharedExpert, MustFitTheFusedKernels) {
   const auto rule = [&](auto change) { return After(PathId::kBatched, base, change).rule; };
   EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kNvfp4; }), "");
   EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kMxfp4; }), "e8m0_shared_must_be_nvfp4");
-  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kNvfp4; p.shared_inter = 256; }),
+  EXPECT_EQ(rule([](Problem& p) {
+              p.shared = Format::kNvfp4;
+              p.shared_inter = 256;
+            }),
             "shared_inter");
 }
 
@@ -98,9 +113,28 @@ TEST(Batched, ServesAnyNumberOfRows) {
   }
 }
 
+TEST(K2, ServesTwoRowsAndSendsE8m0TokenByToken) {
+  Problem problem = K3(Format::kNvfp4, Layout::kTransposed);
+  EXPECT_EQ(Decide(PathId::kK2, problem).rule, "rows");
+  problem.rows = 2;
+  EXPECT_EQ(Decide(PathId::kK2, problem).kind, Kind::kRuns);
+  problem.format = Format::kMxfp4;
+  EXPECT_EQ(Land(PathId::kK2, problem).ToText(), "k2 -> batched (e8m0_needs_per_token)");
+}
+
+TEST(Kn, ServesFourToSixteenRowsOfRowMajorNvfp4) {
+  Problem problem = K3(Format::kNvfp4, Layout::kRowMajor);
+  for (const int rows : {1, 3, 17, 64})
+    EXPECT_EQ(After(PathId::kKn, problem, [=](Problem& p) { p.rows = rows; }).rule, "rows") << rows;
+  for (const int rows : {4, 5, 15, 16})
+    EXPECT_EQ(After(PathId::kKn, problem, [=](Problem& p) { p.rows = rows; }).kind, Kind::kRuns);
+  problem.rows = 4;
+  problem.layout = Layout::kTransposed;
+  EXPECT_EQ(Land(PathId::kKn, problem).ToText(), "kn -> batched (kn_needs_row_major)");
+}
+
 TEST(Paths, ThatAreNotBuiltSaySo) {
-  for (const PathId path : {PathId::kK2, PathId::kKn, PathId::kAtomicC4, PathId::kFp8Grouped,
-                            PathId::kPrefill})
+  for (const PathId path : {PathId::kAtomicC4, PathId::kFp8Grouped, PathId::kPrefill})
     EXPECT_EQ(Decide(path, K3(Format::kNvfp4, Layout::kRowMajor)).rule, "not_built_path");
 }
 

@@ -67,7 +67,9 @@ void AddAccess(Finding& finding, const AccessReport& report) {
   const AccessFault& first = report.totals.first;
   AddEvidence(finding, "block", BlockText(first.block));
   AddEvidence(finding, "thread", fmt::to_string(first.thread));
-  if (first.line > 0) AddEvidence(finding, "line", fmt::to_string(first.line));
+  if (first.line > 0)
+    AddEvidence(finding, "source",
+                fmt::format("{}{}{}", first.file, first.file.empty() ? "line " : ":", first.line));
   AddEvidence(finding, "accesses", fmt::to_string(report.totals.count));
   if (report.only_replay)
     AddEvidence(finding, "seen_by", "the host replay only");

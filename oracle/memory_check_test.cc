@@ -23,6 +23,7 @@ KindTotals GroupSixteenRead() {
   first.block = {1, 0, 0};
   first.thread = 3;
   first.line = 42;
+  first.file = "gpu/kernels/dot.h";
   return {64, 64, first};
 }
 
@@ -58,7 +59,7 @@ TEST(MemoryCheck, NamesTensorByteExtentAndTheScaleThatWasMeant) {
                       {"access_bytes", "1"},
                       {"block", "(1, 0, 0)"},
                       {"thread", "3"},
-                      {"line", "42"},
+                      {"source", "gpu/kernels/dot.h:42"},
                       {"accesses", "64"}}));
   EXPECT_FALSE(SafeUnchecked(run));
 }

@@ -23,6 +23,7 @@ KindTotals Access(AccessKind kind, const std::string& tensor, std::int64_t byte,
   first.block = {0, 2, 1};
   first.thread = 3;
   first.line = 42;
+  first.file = "gpu/kernels/dot.h";
   return {512, byte, first};
 }
 
@@ -57,7 +58,7 @@ TEST(OwnershipCheck, SaysWhichGroupWasMeantAndWhichWasRead) {
                       {"owner_byte", "3"},
                       {"block", "(0, 2, 1)"},
                       {"thread", "3"},
-                      {"line", "42"},
+                      {"source", "gpu/kernels/dot.h:42"},
                       {"accesses", "512"}}));
 }
 

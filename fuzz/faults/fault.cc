@@ -57,8 +57,7 @@ const std::vector<Row> kRows = {
      "the FP32 scale of the matrix is left out", kAll, IsNvfp4,
      "path=single format=nvfp4 layout=row_major rows=1 hidden=32 inter=16 experts=2 top_k=1"},
     {"scale_truncated_to_bf16", "undeclared rounding", "fused",
-     "the fused path truncates each group scale to BF16, the fallback does not", kOnlyK3,
-     IsNvfp4,
+     "the fused path truncates each group scale to BF16, the fallback does not", kOnlyK3, IsNvfp4,
      "path=k3 format=nvfp4 layout=transposed rows=3 hidden=256 inter=64 experts=4 top_k=2"},
     {"scratch_not_cleared", "stale scratch", "poison",
      "down is added to scratch that nobody cleared", kOnlyK3,
@@ -74,15 +73,16 @@ const std::vector<Row> kRows = {
     {"silent_fallback", "another kernel ran than declared", "launches",
      "K=3 quietly runs the batched path's kernels", kOnlyK3, IsNvfp4,
      "path=k3 format=nvfp4 layout=row_major rows=3 hidden=32 inter=16 experts=2 top_k=1"},
-    {"slot_dropped", "output rows or slots dropped", "numeric", "the blend leaves out the last slot",
-     kAll, Always,
+    {"slot_dropped", "output rows or slots dropped", "numeric",
+     "the blend leaves out the last slot", kAll, Always,
      "path=single format=nvfp4 layout=row_major rows=1 hidden=32 inter=16 experts=4 top_k=2"},
     {"t_branch_without_blend", "output rows or columns not written", "unwritten",
      "the transposed K=3 branch returns before the blend", kOnlyK3,
      [](P p) { return IsNvfp4(p) && IsTransposed(p); },
      "path=k3 format=nvfp4 layout=transposed rows=3 hidden=16 inter=16 experts=2 top_k=1"},
-    {"tie_breaks_by_lane", "ties", "routing", "equal scores go to the later lane, not the lower index",
-     kAll, [](P p) { return p.logits == LogitDraw::kTies; },
+    {"tie_breaks_by_lane", "ties", "routing",
+     "equal scores go to the later lane, not the lower index", kAll,
+     [](P p) { return p.logits == LogitDraw::kTies; },
      "path=single format=nvfp4 layout=row_major rows=1 hidden=32 inter=16 experts=8 top_k=1 "
      "logits=ties"},
     {"wrong_scale_group_tail", "tail group uses the previous one", "ownership",
@@ -108,14 +108,15 @@ const std::vector<Fault>& Faults() {
 
 const Fault* FindFault(std::string_view name) {
   const auto& all = Faults();
-  const auto at = std::find_if(all.begin(), all.end(), [&](const Fault& f) { return f.name == name; });
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const Fault& f) { return f.name == name; });
   return at == all.end() ? nullptr : &*at;
 }
 
 bool Applies(const Fault& fault, PathId path, const Problem& problem) {
   const bool on_path = std::find(fault.paths.begin(), fault.paths.end(), path) != fault.paths.end();
-  const auto row = std::find_if(kRows.begin(), kRows.end(),
-                                [&](const Row& r) { return r.name == fault.name; });
+  const auto row =
+      std::find_if(kRows.begin(), kRows.end(), [&](const Row& r) { return r.name == fault.name; });
   return on_path && row != kRows.end() && row->applies(problem);
 }
 

@@ -28,7 +28,7 @@ concept Context = requires(C& context, float value, float* target, std::uint8_t*
   { context.WarpSum(value) } -> std::same_as<float>;  // tree over lanes: 16, 8, 4, 2, 1
   { context.template Shared<float>(1) } -> std::same_as<std::span<float>>;  // what was granted
   { context.AtomicAdd(target, value) } -> std::same_as<float>;
-  context.Report(fault);         // fills in block and thread
+  context.Report(fault);               // fills in block and thread
   context.NoteRead(ledger, Index{0});  // marks a byte as read; ledger may be null
 };
 

@@ -24,15 +24,14 @@ struct Fault {
   Index index, extent;  // in elements, from the tensor's start
   Index owner;          // element that the weight owns; -1 if not said
   int element_bytes;
-  int line;  // of the kernel's source
+  const char* file;  // of the kernel's source; not to be followed when a device wrote it
+  int line;
   WeightAt weight;
   Index3 block;
   int thread;
 
   // Faults of one launch are ordered by this, whatever order the blocks ran in.
-  auto Key() const {
-    return std::tuple(ordinal, index, block.z, block.y, block.x, thread, line);
-  }
+  auto Key() const { return std::tuple(ordinal, index, block.z, block.y, block.x, thread, line); }
 };
 
 enum class SyncKind { kExitedThreads, kDivergentLines, kDeadlock };

@@ -12,10 +12,10 @@ namespace assay {
 
 struct Tag {
   const char* name = "";
-  int ordinal = 0;       // placement order
-  Index extent = 0;      // elements
-  Index offset = 0;      // of a part within its tensor, elements
-  Placement placement;   // of the units, where weights own them
+  int ordinal = 0;                 // placement order
+  Index extent = 0;                // elements
+  Index offset = 0;                // of a part within its tensor, elements
+  Placement placement;             // of the units, where weights own them
   std::uint8_t* ledger = nullptr;  // one flag an element, host only
   bool unrouted = false;           // weights of an expert that no admissible routing can choose
 };
@@ -28,6 +28,12 @@ constexpr T PoisonValue() {
   if constexpr (sizeof(T) == 4) return std::bit_cast<T>(~std::uint32_t{0});
   if constexpr (sizeof(T) > 4) return T{};
 }
+
+// Where in a kernel an access was written.
+struct Source {
+  const char* file;
+  int line;
+};
 
 template <class T, bool kChecked>
 class View;
@@ -62,32 +68,34 @@ class View<T, true> {
   constexpr View() = default;
   constexpr View(T* data, const Tag& tag) : data_(data), tag_(tag) {}
 
-  constexpr Value Load(Context auto& context, Index index, int line = __builtin_LINE()) const {
-    return LoadFor(context, {}, index, line);
+  constexpr Value Load(Context auto& context, Index index, const char* file = __builtin_FILE(),
+                       int line = __builtin_LINE()) const {
+    return LoadFor(context, {}, index, file, line);
   }
   constexpr Value LoadFor(Context auto& context, WeightAt weight, Index index,
-                          int line = __builtin_LINE()) const {
+                          const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
     if (!Holds(index)) {
-      Report(context, AccessKind::kReadOutside, weight, index, line);
+      Report(context, AccessKind::kReadOutside, weight, index, {file, line});
       return PoisonValue<Value>();
     }
-    if (tag_.unrouted) Report(context, AccessKind::kUnrouted, weight, index, line);
+    if (tag_.unrouted) Report(context, AccessKind::kUnrouted, weight, index, {file, line});
     if (weight.row >= 0 && tag_.placement.UnitOf(weight) != index)
-      Report(context, AccessKind::kWrongOwner, weight, index, line);
+      Report(context, AccessKind::kWrongOwner, weight, index, {file, line});
     context.NoteRead(tag_.ledger, index);
     return data_[index];
   }
   constexpr void Store(Context auto& context, Index index, Value value,
-                       int line = __builtin_LINE()) const {
+                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
     if (Holds(index))
       data_[index] = value;
     else
-      Report(context, AccessKind::kWriteOutside, {}, index, line);
+      Report(context, AccessKind::kWriteOutside, {}, index, {file, line});
   }
   constexpr float AtomicAdd(Context auto& context, Index index, float value,
+                            const char* file = __builtin_FILE(),
                             int line = __builtin_LINE()) const {
     if (Holds(index)) return context.AtomicAdd(data_ + index, value);
-    Report(context, AccessKind::kWriteOutside, {}, index, line);
+    Report(context, AccessKind::kWriteOutside, {}, index, {file, line});
     return PoisonValue<float>();
   }
   constexpr View Part(Index begin, Index count) const {
@@ -103,10 +111,20 @@ class View<T, true> {
  private:
   constexpr bool Holds(Index index) const { return index >= 0 && index < tag_.extent; }
   constexpr void Report(Context auto& context, AccessKind kind, WeightAt weight, Index index,
-                        int line) const {
+                        const Source& source) const {
     const Index owner = weight.row >= 0 ? tag_.placement.UnitOf(weight) : -1;
-    context.Report(Fault{kind, tag_.name, tag_.ordinal, tag_.offset + index,
-                         tag_.offset + tag_.extent, owner, sizeof(T), line, weight, {}, 0});
+    context.Report(Fault{kind,
+                         tag_.name,
+                         tag_.ordinal,
+                         tag_.offset + index,
+                         tag_.offset + tag_.extent,
+                         owner,
+                         sizeof(T),
+                         source.file,
+                         source.line,
+                         weight,
+                         {},
+                         0});
   }
 
   T* data_ = nullptr;

@@ -45,7 +45,10 @@ class CudaMachine {
     CheckCuda(cudaMemcpy(&log, log_, sizeof(log), cudaMemcpyDeviceToHost), name);
     for (int kind = 0; kind < kAccessKinds; ++kind) {
       const auto kept = std::min<unsigned long long>(log.total[kind], CudaFaultLog::kKept);
-      for (unsigned long long i = 0; i < kept; ++i) report.faults[kind].Add(log.kept[kind][i]);
+      for (unsigned long long i = 0; i < kept; ++i) {
+        log.kept[kind][i].file = nullptr;  // a device string
+        report.faults[kind].Add(log.kept[kind][i]);
+      }
       report.faults[kind].total = static_cast<std::int64_t>(log.total[kind]);
     }
     return report;

@@ -1,6 +1,5 @@
-#include "gpu/cuda/cuda_support.h"
-
 #include "gpu/cuda/cuda_memory.h"
+#include "gpu/cuda/cuda_support.h"
 #include "reference/error.h"
 
 namespace assay {

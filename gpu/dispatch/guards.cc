@@ -29,11 +29,15 @@ const std::vector<Guard> kFormatGuards = {
     {"mxfp4_needs_transposed", kRefuses, "E8M0 kernels exist for the transposed layout only",
      [](P p) { return p.format == Format::kMxfp4 && p.layout != Layout::kTransposed; }},
     {"e8m0_shared_must_be_nvfp4", kRefuses, "beside E8M0 experts the shared expert is NVFP4",
-     [](P p) { return p.format == Format::kMxfp4 && p.shared && *p.shared != Format::kNvfp4 &&
-                      *p.shared != Format::kBf16; }},
+     [](P p) {
+       return p.format == Format::kMxfp4 && p.shared && *p.shared != Format::kNvfp4 &&
+              *p.shared != Format::kBf16;
+     }},
     {"shared_format", kRefuses, "the fused kernels serve a shared expert of the routed format",
-     [](P p) { return p.format == Format::kNvfp4 && p.shared && *p.shared != Format::kNvfp4 &&
-                      *p.shared != Format::kBf16; }},
+     [](P p) {
+       return p.format == Format::kNvfp4 && p.shared && *p.shared != Format::kNvfp4 &&
+              *p.shared != Format::kBf16;
+     }},
     {"shared_inter", kRefuses, "the fused kernels need the shared expert as wide as a routed one",
      [](P p) { return p.shared && p.SharedInter() != p.inter && *p.shared != Format::kBf16; }},
 };
@@ -76,28 +80,38 @@ const std::vector<Guard> kSingleOwn = {
      [](P p) { return p.lora == Lora::kRefuse; }},
 };
 
-// forward_k3, in production's order.
-const std::vector<Guard> kK3Own = {
-    {"rows", kRefuses, "forward_k3 serves exactly 3 rows", [](P p) { return p.rows != 3; }},
-    {"zero_experts", kRefuses, "the batch3 gate strides by num_experts, not by router_logits_n",
+// The fused verify paths after their rows, in production's order.
+const std::vector<Guard> kVerify = {
+    {"zero_experts", kRefuses, "the batched gate strides by num_experts, not by router_logits_n",
      [](P p) { return p.zero_experts > 0; }},
     {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
      [](P p) { return p.lora == Lora::kRefuse; }},
     {"lora_resident", kFallsBack, "the fold happens between the fused launches",
      [](P p) { return p.lora != Lora::kOff; }},
-    {"bf16_experts", kFallsBack, "no BF16 batch3 kernel; the FP8 originals were freed at load",
+    {"bf16_experts", kFallsBack,
+     "no BF16 kernel for these rows; the FP8 originals were freed at load",
      [](P p) { return p.format == Format::kBf16; }},
     {"mixed_needs_batch3_t", kFallsBack,
      "a BF16 shared expert needs the transposed layout and no expert parallel",
      [](P p) { return IsMixed(p) && (p.layout != Layout::kTransposed || p.ep > 1); }},
     {"e8m0_needs_per_token", kFallsBack,
-     "the batch3_t kernel reads one scale per 16 columns, E8M0 tables hold one per 32",
+     "the fused _t kernel reads one scale per 16 columns, E8M0 tables hold one per 32",
      K3E8m0NeedsPerToken},
     {"fp32_gate", kRefuses, "no FP32-gate arm here; the fallback would round logits differently",
      [](P p) { return p.fp32_gate; }},
-    {"router_not_wired", kFallsBack, "only softmax and sigmoid+bias are wired in the batch3 top-k",
+    {"router_not_wired", kFallsBack, "only softmax and sigmoid+bias are wired in the batched top-k",
      [](P p) { return p.router != RouterKind::kSoftmax && p.router != RouterKind::kSigmoidBias; }},
 };
+
+const Guard kTwoRows = {"rows", kRefuses, "forward_k2 serves exactly 2 rows",
+                        [](P p) { return p.rows != 2; }};
+const Guard kThreeRows = {"rows", kRefuses, "forward_k3 serves exactly 3 rows",
+                          [](P p) { return p.rows != 3; }};
+const Guard kLadderRows = {"rows", kRefuses, "forward_kn serves 4 to 16 rows",
+                           [](P p) { return p.rows < 4 || p.rows > 16; }};
+const Guard kLadderLayout = {
+    "kn_needs_row_major", kFallsBack, "the ladder of 4 to 16 rows has row-major NVFP4 kernels only",
+    [](P p) { return p.format == Format::kNvfp4 && p.layout == Layout::kTransposed; }};
 
 const std::vector<Guard> kBatchedOwn = {
     {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
@@ -108,6 +122,13 @@ const std::vector<Guard> kBatchedOwn = {
 
 const std::vector<Guard> kPathNotBuilt = {
     {"not_built_path", kRefuses, "this path is not built", [](P) { return true; }}};
+
+std::vector<Guard> Verify(const Guard& rows, std::vector<Guard> own = {}) {
+  std::vector<Guard> guards = {rows};
+  guards.insert(guards.end(), kVerify.begin(), kVerify.end());
+  guards.insert(guards.end(), own.begin(), own.end());
+  return guards;
+}
 
 std::vector<Guard> Join(const std::vector<Guard>& own) {
   std::vector<Guard> all = own;
@@ -123,13 +144,23 @@ bool K3E8m0NeedsPerToken(const Problem& problem) { return problem.format == Form
 
 std::span<const Guard> GuardsOf(PathId path) {
   static const std::vector<Guard> single = Join(kSingleOwn);
-  static const std::vector<Guard> k3 = Join(kK3Own);
+  static const std::vector<Guard> k2 = Join(Verify(kTwoRows));
+  static const std::vector<Guard> k3 = Join(Verify(kThreeRows));
+  static const std::vector<Guard> kn = Join(Verify(kLadderRows, {kLadderLayout}));
   static const std::vector<Guard> batched = Join(kBatchedOwn);
   switch (path) {
-    case PathId::kSingle: return single;
-    case PathId::kK3: return k3;
-    case PathId::kBatched: return batched;
-    default: return kPathNotBuilt;
+    case PathId::kSingle:
+      return single;
+    case PathId::kK2:
+      return k2;
+    case PathId::kK3:
+      return k3;
+    case PathId::kKn:
+      return kn;
+    case PathId::kBatched:
+      return batched;
+    default:
+      return kPathNotBuilt;
   }
 }
 

@@ -16,14 +16,14 @@ struct LayerTables {
 // or 1 where a path reuses them for each token).
 template <bool kChecked>
 struct Workspace {
-  View<Bf16, kChecked> logits;          // [rows, experts]
-  View<std::uint32_t, kChecked> ids;    // [rows, top_k]
-  View<float, kChecked> weights;        // [rows, top_k]
-  View<Bf16, kChecked> gate, up;        // [scratch rows * top_k, inter]
-  View<Bf16, kChecked> down;            // [scratch rows * top_k, hidden]
+  View<Bf16, kChecked> logits;                  // [rows, experts]
+  View<std::uint32_t, kChecked> ids;            // [rows, top_k]
+  View<float, kChecked> weights;                // [rows, top_k]
+  View<Bf16, kChecked> gate, up;                // [scratch rows * top_k, inter]
+  View<Bf16, kChecked> down;                    // [scratch rows * top_k, hidden]
   View<Bf16, kChecked> shared_gate, shared_up;  // [scratch rows, inter]
-  View<Bf16, kChecked> shared_down;     // [scratch rows, hidden]
-  View<Bf16, kChecked> output;          // [rows, hidden]
+  View<Bf16, kChecked> shared_down;             // [scratch rows, hidden]
+  View<Bf16, kChecked> output;                  // [rows, hidden]
 };
 
 template <bool kChecked>

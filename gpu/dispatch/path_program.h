@@ -10,8 +10,7 @@ namespace assay {
 // Which copy of the weights a path reads (note the difference for kHybrid: verify and
 // single-token decode read row-major, batched reads the transposed copy).
 constexpr bool ReadsTransposed(PathId path, Layout layout) {
-  return layout == Layout::kTransposed ||
-         (layout == Layout::kHybrid && path == PathId::kBatched);
+  return layout == Layout::kTransposed || (layout == Layout::kHybrid && path == PathId::kBatched);
 }
 
 // forward: one token.
@@ -32,31 +31,62 @@ void RunSingle(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
   machine.TokensDone(all);
 }
 
-// forward_k3: three tokens in five launches.
+// The kernels of a verify path, by name; the router's weight row is read once for kRows tokens.
+struct VerifyKernels {
+  const char *router, *softmax, *sigmoid, *gate_up, *silu_down, *gate_up_t, *silu_down_t, *blend;
+};
+inline constexpr VerifyKernels kK2Kernels = {
+    "gate_gemv_batch2", "topk_softmax_batched", "topk_sigmoid_bias_batched", "gate_up_batch2",
+    "silu_down_batch2", "gate_up_batch2_t",     "silu_down_batch2_t",        "blend_batch2"};
+inline constexpr VerifyKernels kK3Kernels = {
+    "gate_gemv_batch3", "topk_softmax_batched", "topk_sigmoid_bias_batched", "gate_up_batch3",
+    "silu_down_batch3", "gate_up_batch3_t",     "silu_down_batch3_t",        "blend_batch3"};
+// The ladder of 4 to 16 rows exists row-major only.
+inline constexpr VerifyKernels kKnKernels = {"gate_gemv_batchn",
+                                             "topk_softmax_batched",
+                                             "topk_sigmoid_bias_batched",
+                                             "gate_up_batchn",
+                                             "silu_down_batchn",
+                                             nullptr,
+                                             nullptr,
+                                             "blend_batchn"};
+
+// forward_k2, forward_k3, forward_kn: all tokens in five launches.
+template <class Policy, int kRows, class Machine>
+void RunVerifyRoute(Machine& machine, const LayerTensors<Machine::kChecked>& layer,
+                    const VerifyKernels& kernels) {
+  LaunchRouter<kRows>(machine, kernels.router, layer);
+  LaunchTopK<Policy>(machine, kernels.softmax, kernels.sigmoid, layer, {0, layer.problem->rows, 0});
+}
+
 template <class Policy, class Machine>
-void RunK3Experts(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
+void RunVerifyExperts(Machine& machine, const LayerTensors<Machine::kChecked>& layer,
+                      const VerifyKernels& kernels) {
   const TokenRange all{0, layer.problem->rows, 0};
   if (ReadsTransposed(PathId::kK3, layer.problem->layout))
     LaunchTransposedExperts<typename Policy::Nvfp4, typename Policy::Nvfp4>(
-        machine, "gate_up_batch3_t", "silu_down_batch3_t", layer, all);
+        machine, kernels.gate_up_t, kernels.silu_down_t, layer, all);
   else
-    LaunchRowMajorExperts<Policy, 8>(machine, "gate_up_batch3", "silu_down_batch3", layer, all);
+    LaunchRowMajorExperts<Policy, 8>(machine, kernels.gate_up, kernels.silu_down, layer, all);
+}
+
+template <class Policy, int kRows, class Machine>
+void RunVerify(Machine& machine, const LayerTensors<Machine::kChecked>& layer,
+               const VerifyKernels& kernels) {
+  const TokenRange all{0, layer.problem->rows, 0};
+  RunVerifyRoute<Policy, kRows>(machine, layer, kernels);
+  RunVerifyExperts<Policy>(machine, layer, kernels);
+  LaunchBlend<Policy>(machine, kernels.blend, layer, all);
+  machine.TokensDone(all);
 }
 
 template <class Policy, class Machine>
 void RunK3Route(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
-  LaunchRouter<3>(machine, "gate_gemv_batch3", layer);
-  LaunchTopK<Policy>(machine, "topk_softmax_batched", "topk_sigmoid_bias_batched", layer,
-                     {0, layer.problem->rows, 0});
+  RunVerifyRoute<Policy, 3>(machine, layer, kK3Kernels);
 }
-
 template <class Policy, class Machine>
-void RunK3(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
-  const TokenRange all{0, layer.problem->rows, 0};
-  RunK3Route<Policy>(machine, layer);
-  RunK3Experts<Policy>(machine, layer);
-  LaunchBlend<Policy>(machine, "blend_batch3", layer, all);
-  machine.TokensDone(all);
+void RunK3Experts(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
+  RunVerifyExperts<Policy>(machine, layer, kK3Kernels);
 }
 
 // forward_batched: one gate GEMM, then each token through the single-token kernels; the expert
@@ -93,9 +123,16 @@ struct PathProgram {
   template <class Machine>
   void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
     switch (path) {
-      case PathId::kSingle: return RunSingle<Policy>(machine, layer);
-      case PathId::kK3: return RunK3<Policy>(machine, layer);
-      default: return RunBatched<Policy>(machine, layer);
+      case PathId::kSingle:
+        return RunSingle<Policy>(machine, layer);
+      case PathId::kK2:
+        return RunVerify<Policy, 2>(machine, layer, kK2Kernels);
+      case PathId::kK3:
+        return RunVerify<Policy, 3>(machine, layer, kK3Kernels);
+      case PathId::kKn:
+        return RunVerify<Policy, 4>(machine, layer, kKnKernels);
+      default:
+        return RunBatched<Policy>(machine, layer);
     }
   }
 };

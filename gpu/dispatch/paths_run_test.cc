@@ -19,14 +19,31 @@ std::vector<Setting> Settings() {
   for (const PathId path : {PathId::kSingle, PathId::kK3, PathId::kBatched})
     for (const Layout layout : {Layout::kRowMajor, Layout::kTransposed, Layout::kHybrid})
       all.push_back({path, Format::kNvfp4, layout});
+  for (const Layout layout : {Layout::kRowMajor, Layout::kTransposed, Layout::kHybrid})
+    all.push_back({PathId::kK2, Format::kNvfp4, layout});
+  for (const Layout layout : {Layout::kRowMajor, Layout::kHybrid})
+    all.push_back({PathId::kKn, Format::kNvfp4, layout});
   for (const PathId path : {PathId::kSingle, PathId::kBatched})
     all.push_back({path, Format::kMxfp4, Layout::kTransposed});
   return all;
 }
 
+int RowsOf(PathId path) {
+  switch (path) {
+    case PathId::kSingle:
+      return 1;
+    case PathId::kK2:
+      return 2;
+    case PathId::kKn:
+      return 5;  // more than one step of the router's four rows
+    default:
+      return 3;
+  }
+}
+
 Problem ProblemOf(const Setting& setting, RouterKind router, bool shared) {
   Problem problem;
-  problem.rows = setting.path == PathId::kSingle ? 1 : 3;
+  problem.rows = RowsOf(setting.path);
   problem.format = setting.format;
   problem.layout = setting.layout;
   problem.router = router;
@@ -63,8 +80,7 @@ void ForEverySetting(const Body& body) {
         const Problem problem = ProblemOf(setting, router, shared);
         SCOPED_TRACE(std::string(Token(setting.path)) + " layout " +
                      std::to_string(static_cast<int>(setting.layout)) + " format " +
-                     std::to_string(static_cast<int>(setting.format)) +
-                     (shared ? " shared" : ""));
+                     std::to_string(static_cast<int>(setting.format)) + (shared ? " shared" : ""));
         const LayerData layer = BuildLayer(problem);
         const auto runner = MakeRunner(setting.path, Device::kHost, 2);
         body(setting, layer, *runner);
@@ -115,8 +131,8 @@ TEST(HostPaths, GiveTheSameBitsCheckedAndUncheckedUnderEveryPoison) {
 
 // The guard removed: what production's headline fault does to group-32 tables.
 TEST(K3WithoutItsGuard, ReadsPastTheE8m0ScalesAndForForeignGroups) {
-  Problem problem = ProblemOf({PathId::kK3, Format::kMxfp4, Layout::kTransposed},
-                              RouterKind::kSoftmax, false);
+  Problem problem =
+      ProblemOf({PathId::kK3, Format::kMxfp4, Layout::kTransposed}, RouterKind::kSoftmax, false);
   const LayerData layer = BuildLayer(problem);
   const RunRecord record = MakeRunner(PathId::kK3, Device::kHost, 1)->Run(layer, {});
   const KindTotals& outside = record.faults[static_cast<int>(AccessKind::kReadOutside)];

@@ -28,9 +28,9 @@ template <int kRows, class Machine>
 void LaunchRouter(Machine& machine, const char* name,
                   const LayerTensors<Machine::kChecked>& layer) {
   const Problem& p = *layer.problem;
-  machine.Launch(name, RouterLogits<kRows, Machine::kChecked>{},
-                 {p.rows, p.hidden, p.experts, layer.input, layer.router_weight,
-                  layer.work.logits});
+  machine.Launch(
+      name, RouterLogits<kRows, Machine::kChecked>{},
+      {p.rows, p.hidden, p.experts, layer.input, layer.router_weight, layer.work.logits});
 }
 
 template <class Scores, class Policy, class Machine>
@@ -39,12 +39,12 @@ void LaunchTopKOf(Machine& machine, const char* name, const LayerTensors<Machine
   const Problem& p = *layer.problem;
   const Index logits = Index{tokens.first} * p.experts, chosen = Index{tokens.first} * p.top_k;
   const Index count = tokens.count;
-  machine.Launch(name, TopKRoute<Scores, typename Policy::TieRule, Machine::kChecked>{},
-                 {tokens.count, p.experts, p.top_k, p.norm, static_cast<float>(p.scale),
-                  AsInput(layer.work.logits.Part(logits, count * p.experts)), layer.router_bias,
-                  p.router == RouterKind::kSigmoidBias,
-                  layer.work.ids.Part(chosen, count * p.top_k),
-                  layer.work.weights.Part(chosen, count * p.top_k)});
+  machine.Launch(
+      name, TopKRoute<Scores, typename Policy::TieRule, Machine::kChecked>{},
+      {tokens.count, p.experts, p.top_k, p.norm, static_cast<float>(p.scale),
+       AsInput(layer.work.logits.Part(logits, count * p.experts)), layer.router_bias,
+       p.router == RouterKind::kSigmoidBias, layer.work.ids.Part(chosen, count * p.top_k),
+       layer.work.weights.Part(chosen, count * p.top_k)});
 }
 
 // `softmax` and `sigmoid`: the kernel's name for either router.
@@ -103,8 +103,7 @@ SiluDownArgs<Word, kChecked> SiluDownArgsOf(const LayerTensors<kChecked>& layer,
           gate_up.ids,
           tables.down,
           work.down.Part(routed * p.hidden, slots * p.hidden),
-          work.shared_down.Part(Index{tokens.scratch} * p.hidden,
-                                Index{tokens.count} * p.hidden)};
+          work.shared_down.Part(Index{tokens.scratch} * p.hidden, Index{tokens.count} * p.hidden)};
 }
 
 // gate, up and down with row-major NVFP4 kernels of kStep columns a lane.
@@ -146,13 +145,12 @@ void LaunchBlend(Machine& machine, const char* name, const LayerTensors<Machine:
   const auto downs = SiluDownArgsOf(layer, layer.row_major, tokens);
   const Index first = tokens.first, count = tokens.count;
   const bool gated = p.shared && p.shared_gate == SharedGate::kSigmoid;
-  machine.Launch(
-      name, Blend<typename Policy::BlendRule, Machine::kChecked>{},
-      {tokens.count, p.hidden, p.top_k, p.shared.has_value(), gated,
-       layer.input.Part(first * p.hidden, count * p.hidden), layer.shared_gate,
-       AsInput(layer.work.weights.Part(first * p.top_k, count * p.top_k)),
-       AsInput(downs.routed_down), AsInput(downs.shared_down),
-       layer.work.output.Part(first * p.hidden, count * p.hidden)});
+  machine.Launch(name, Blend<typename Policy::BlendRule, Machine::kChecked>{},
+                 {tokens.count, p.hidden, p.top_k, p.shared.has_value(), gated,
+                  layer.input.Part(first * p.hidden, count * p.hidden), layer.shared_gate,
+                  AsInput(layer.work.weights.Part(first * p.top_k, count * p.top_k)),
+                  AsInput(downs.routed_down), AsInput(downs.shared_down),
+                  layer.work.output.Part(first * p.hidden, count * p.hidden)});
 }
 
 }  // namespace assay

@@ -1,6 +1,6 @@
-// Runs one CUDA block on one OS thread. A CUDA thread runs on a fiber and gives way only at a barrier
-// or a warp collective; a fiber whose thread has ended takes the next thread, so a kernel that never
-// waits costs no switch. Fibers and stacks are kept for the next block.
+// Runs one CUDA block on one OS thread. A CUDA thread runs on a fiber and gives way only at a
+// barrier or a warp collective; a fiber whose thread has ended takes the next thread, so a kernel
+// that never waits costs no switch. Fibers and stacks are kept for the next block.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+#include "gpu/host/host_executor.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -5,7 +7,6 @@
 #include <numeric>
 
 #include "gpu/core/view.h"
-#include "gpu/host/host_executor.h"
 
 namespace assay {
 namespace {

@@ -1,5 +1,6 @@
 // moe_output: FP32 sum over slots, in slot order, of weight * down, plus factor * shared; one BF16
-// rounding. factor = sigmoid(dot(input, shared gate)) in FP32 on the raw layer input, 1 without gate.
+// rounding. factor = sigmoid(dot(input, shared gate)) in FP32 on the raw layer input, 1 without
+// gate.
 #pragma once
 
 #include "gpu/core/view.h"
@@ -34,8 +35,8 @@ struct Blend {
 
   constexpr void operator()(Context auto& context, const Args& args) const {
     const Index3 block = context.Block();
-    const float factor = args.has_shared && args.has_gate ? SharedFactor(context, args, block.y)
-                                                          : 1.0f;
+    const float factor =
+        args.has_shared && args.has_gate ? SharedFactor(context, args, block.y) : 1.0f;
     const int column = block.x * kThreads + context.Thread();
     if (column >= args.hidden) return;
     float sum = 0.0f;

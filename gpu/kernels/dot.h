@@ -43,8 +43,8 @@ constexpr float LaneDotRowMajor(Context auto& context,
         matrix.scale.LoadFor(context, {row, first}, Index{row} * groups + group);
     const float scale = Format::Scale(code, matrix.global_scale);
     for (int column = first; column < first + kStep; column += kWord) {
-      const std::uint32_t word = matrix.payload.LoadFor(
-          context, {row, column}, (Index{row} * columns + column) / kWord);
+      const std::uint32_t word =
+          matrix.payload.LoadFor(context, {row, column}, (Index{row} * columns + column) / kWord);
       for (int i = 0; i < kWord; ++i)
         sum = fmaf(value(column + i), Format::Code(word, i) * scale, sum);
     }

@@ -19,9 +19,7 @@ struct SlotGrid {
   constexpr int Routed() const { return tokens * top_k; }
   constexpr int Count() const { return tokens * (top_k + (has_shared ? 1 : 0)); }
   constexpr bool IsShared(int slot) const { return slot >= Routed(); }
-  constexpr int Token(int slot) const {
-    return IsShared(slot) ? slot - Routed() : slot / top_k;
-  }
+  constexpr int Token(int slot) const { return IsShared(slot) ? slot - Routed() : slot / top_k; }
 };
 
 // Calls `dot` with the format and the matrix that serve the slot.

@@ -17,7 +17,9 @@ struct Fp4Payload {
 struct Nvfp4Kernel : Fp4Payload {
   static constexpr int kGroup = 16;
   static constexpr int GroupOf(int column, int) { return column / kGroup; }
-  static constexpr float Scale(std::uint8_t code, float global) { return DecodeE4m3(code) * global; }
+  static constexpr float Scale(std::uint8_t code, float global) {
+    return DecodeE4m3(code) * global;
+  }
 };
 
 // E8M0 scale a group of 32, no matrix scale.

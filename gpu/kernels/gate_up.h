@@ -48,8 +48,8 @@ struct GateUpTransposed {
     const auto dot = [&](auto format, const auto& matrix) {
       return DotTransposed<decltype(format)>(context, matrix, args.inter, args.hidden, row, input);
     };
-    const float sum = ForSlot<Routed, Shared>(context, args.slots, block.y, args.ids,
-                                              args.tables[block.z], dot);
+    const float sum =
+        ForSlot<Routed, Shared>(context, args.slots, block.y, args.ids, args.tables[block.z], dot);
     args.Store(context, block.z, block.y, row, sum);
   }
 };
@@ -71,8 +71,8 @@ struct GateUpRowMajor {
     const auto input = args.Input(context, block.y);
     const auto outputs = [&](auto format, const auto& matrix) {
       for (int row = first; row < first + kRowsPerWarp && row < args.inter; ++row) {
-        const float sum = context.WarpSum(LaneDotRowMajor<decltype(format), kStep>(
-            context, matrix, args.hidden, row, input));
+        const float sum = context.WarpSum(
+            LaneDotRowMajor<decltype(format), kStep>(context, matrix, args.hidden, row, input));
         if (context.Thread() % kWarpSize == 0) args.Store(context, block.z, block.y, row, sum);
       }
     };

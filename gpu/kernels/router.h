@@ -1,13 +1,14 @@
-// Router logits: one stated arithmetic for every path. Lane l of a warp takes columns l, l + 32, ...
-// with fmaf in that order; lanes join by the 16, 8, 4, 2, 1 tree; the sum is stored as BF16.
+// Router logits: one stated arithmetic for every path. Lane l of a warp takes columns l, l + 32,
+// ... with fmaf in that order; lanes join by the 16, 8, 4, 2, 1 tree; the sum is stored as BF16.
 #pragma once
 
-#include "gpu/kernels/numeric.h"
 #include "gpu/core/view.h"
+#include "gpu/kernels/numeric.h"
 
 namespace assay {
 
-// Four warps a block, one expert a warp, kRows tokens a warp (the weight row is read once for them).
+// Four warps a block, one expert a warp, kRows tokens a warp (the weight row is read once for
+// them).
 template <int kRows, bool kChecked>
 struct RouterLogits {
   static constexpr int kThreads = 128;

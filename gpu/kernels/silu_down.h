@@ -78,9 +78,8 @@ struct SiluDownRowMajor {
   using Args = SiluDownArgs<std::uint32_t, kChecked>;
 
   static LaunchShape Shape(const Args& args) {
-    return {{CeilDiv(args.hidden, kRowsPerBlock), args.slots.Count(), 1},
-            kThreads,
-            args.SharedBytes()};
+    return {
+        {CeilDiv(args.hidden, kRowsPerBlock), args.slots.Count(), 1}, kThreads, args.SharedBytes()};
   }
 
   constexpr void operator()(Context auto& context, const Args& args) const {
@@ -92,8 +91,8 @@ struct SiluDownRowMajor {
     const auto value = [&](int column) { return activation.Load(context, column); };
     const auto outputs = [&](auto format, const auto& matrix) {
       for (int row = first; row < first + kRowsPerWarp && row < args.hidden; ++row) {
-        const float sum = context.WarpSum(LaneDotRowMajor<decltype(format), kStep>(
-            context, matrix, args.inter, row, value));
+        const float sum = context.WarpSum(
+            LaneDotRowMajor<decltype(format), kStep>(context, matrix, args.inter, row, value));
         if (context.Thread() % kWarpSize == 0) args.Store(context, block.y, row, sum);
       }
     };

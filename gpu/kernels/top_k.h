@@ -68,11 +68,11 @@ struct TopKRoute {
     int rows, experts, top_k;
     bool norm;
     float scale;
-    View<const Bf16, kChecked> logits;        // [rows, experts]
-    View<const float, kChecked> bias;         // [experts], or empty
+    View<const Bf16, kChecked> logits;  // [rows, experts]
+    View<const float, kChecked> bias;   // [experts], or empty
     bool has_bias;
-    View<std::uint32_t, kChecked> ids;        // [rows, top_k]
-    View<float, kChecked> weights;            // [rows, top_k]
+    View<std::uint32_t, kChecked> ids;  // [rows, top_k]
+    View<float, kChecked> weights;      // [rows, top_k]
   };
 
   static LaunchShape Shape(const Args& args) { return {{args.rows, 1, 1}, kThreads}; }

@@ -41,8 +41,7 @@ std::optional<std::string> ArithmeticProblem() {
   if (FlushesSubnormals() || SubnormalsReadAsZero())
     return "flush-to-zero is set (something was linked with -ffast-math): FP32 bits would differ "
            "from the GPU's; link without it";
-  if (Contracts())
-    return "a*b+c was contracted to one rounding: compile with -ffp-contract=off";
+  if (Contracts()) return "a*b+c was contracted to one rounding: compile with -ffp-contract=off";
   if (DividesWrongly()) return "1/3 is not correctly rounded: compile without fast division";
   return std::nullopt;
 }

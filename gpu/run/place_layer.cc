@@ -10,9 +10,12 @@ constexpr std::array kProjectionNames = {"gate", "up", "down"};
 
 const PackedMatrix& Pick(const ExpertWeights& weights, Projection projection) {
   switch (projection) {
-    case Projection::kGate: return weights.gate;
-    case Projection::kUp: return weights.up;
-    default: return weights.down;
+    case Projection::kGate:
+      return weights.gate;
+    case Projection::kUp:
+      return weights.up;
+    default:
+      return weights.down;
   }
 }
 
@@ -122,8 +125,7 @@ class Placer {
         PlaceUnits(shape.transposed, shape.rows, shape.columns, GroupShift(shape.format)));
     scale.tag.ledger = LedgerOf(name + ".scale", projection, expert, shape.Scales());
     if (!payload.values.empty()) Fill(payload.values, scale.values, shape.transposed, row_major);
-    return {payload.template In<kChecked>(), scale.template In<kChecked>(),
-            row_major.global_scale};
+    return {payload.template In<kChecked>(), scale.template In<kChecked>(), row_major.global_scale};
   }
 
   template <class Word>

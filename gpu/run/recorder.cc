@@ -22,6 +22,7 @@ AccessFault ToAccessFault(const char* kernel, const Fault& fault) {
   access.block = ToDim3(fault.block);
   access.thread = fault.thread;
   access.line = fault.line;
+  if (fault.file != nullptr) access.file = fault.file;
   return access;
 }
 

@@ -1,5 +1,5 @@
-// Fills a RunRecord while a path runs: launches, faults, and the intermediates of each token as soon
-// as they are complete (a path may reuse its scratch for the next token).
+// Fills a RunRecord while a path runs: launches, faults, and the intermediates of each token as
+// soon as they are complete (a path may reuse its scratch for the next token).
 #pragma once
 
 #include "gpu/dispatch/stages.h"
@@ -22,7 +22,8 @@ class Recorder {
   void TokensDone(const Workspace<kChecked>& work, TokenRange range) {
     if (!keep_stages_) return;
     const Index slots = Index{range.count} * problem_.top_k;
-    const Index to = Index{range.first} * problem_.top_k, from = Index{range.scratch} * problem_.top_k;
+    const Index to = Index{range.first} * problem_.top_k,
+                from = Index{range.scratch} * problem_.top_k;
     StageBits& stages = record_.stages;
     Keep(stages.gate, work.gate, to, from, slots, problem_.inter);
     Keep(stages.up, work.up, to, from, slots, problem_.inter);

@@ -26,13 +26,14 @@ inline constexpr int kAccessKinds = 4;
 // One bad access of a checked run. Offsets are in bytes from the tensor's start.
 struct AccessFault {
   AccessKind kind = AccessKind::kReadOutside;
-  std::string kernel, tensor;          // e.g. "gate[5].scale"
-  std::int64_t byte = 0, extent = 0;   // extent in bytes
-  int bytes = 1;                       // size of the access
-  WeightAt weight;                     // for which weight, if the kernel said
-  std::int64_t owner_byte = -1;        // the byte that this weight owns (kWrongOwner)
+  std::string kernel, tensor;         // e.g. "gate[5].scale"
+  std::int64_t byte = 0, extent = 0;  // extent in bytes
+  int bytes = 1;                      // size of the access
+  WeightAt weight;                    // for which weight, if the kernel said
+  std::int64_t owner_byte = -1;       // the byte that this weight owns (kWrongOwner)
   Dim3 block;
   int thread = 0, line = 0;
+  std::string file;  // of the kernel, "gpu/kernels/dot.h"; empty where a GPU kept the fault
 };
 
 // Threads that did not meet as the author meant.
@@ -58,15 +59,15 @@ struct ScaleReads {
 
 // Intermediates as the path left them (BF16 bits). Empty where it does not show them.
 struct StageBits {
-  std::vector<std::uint16_t> logits;           // [rows, experts]
-  std::vector<std::uint16_t> gate, up;         // [rows * top_k, inter]
-  std::vector<std::uint16_t> down;             // [rows * top_k, hidden]
+  std::vector<std::uint16_t> logits;                  // [rows, experts]
+  std::vector<std::uint16_t> gate, up;                // [rows * top_k, inter]
+  std::vector<std::uint16_t> down;                    // [rows * top_k, hidden]
   std::vector<std::uint16_t> shared_gate, shared_up;  // [rows, shared inter]
-  std::vector<std::uint16_t> shared_down;      // [rows, hidden]
+  std::vector<std::uint16_t> shared_down;             // [rows, hidden]
 };
 
 struct RunRecord {
-  std::vector<LaunchInfo> launches;  // in order
+  std::vector<LaunchInfo> launches;   // in order
   std::vector<std::uint16_t> output;  // BF16 bits [rows, hidden]; 0xFFFF = never written
   std::vector<std::uint32_t> ids;     // [rows, top_k]
   std::vector<float> weights;         // [rows, top_k]
