@@ -1,21 +1,15 @@
 #include "reference/golden.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "reference/error.h"
 #include "reference/golden_parts.h"
+#include "reference/layer_json.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-Json ReadJson(const fs::path& file) {
-  std::ifstream stream(file);
-  if (!stream) throw UsageError(file.string() + ": cannot be read");
-  return Json::parse(stream);
-}
 
 void Append(std::vector<GoldenResult>& to, std::vector<GoldenResult> from) {
   std::sort(from.begin(), from.end(),
@@ -34,15 +28,60 @@ void IfThere(const fs::path& file, std::vector<GoldenResult>& results, Evaluate 
   }
 }
 
+// The cases of a description, each with a plain file name in the same folder.
+const Json& Cases(const Json& document, const fs::path& file) {
+  if (!document.is_object() || !document.contains("cases") || !document.at("cases").is_array())
+    throw UsageError(file.string() + ": needs an object with an array \"cases\"");
+  for (const Json& entry : document.at("cases")) {
+    const std::string name = entry.at("file");
+    if (name.empty() || fs::path(name).filename() != name)
+      throw UsageError(file.string() + ": file " + ShortJson(name) + " is no plain file name");
+  }
+  return document.at("cases");
+}
+
+// A word that the schema does not list is a feature that is not built, not a broken document.
+GoldenResult UnknownWord(const Json& layer, const LayerFault& fault) {
+  GoldenResult result;
+  result.name = "layer/" + layer.at("name").get<std::string>();
+  result.outcome = GoldenResult::kSkipped;
+  result.reason = fault.Text();
+  return result;
+}
+
+std::vector<GoldenResult> CheckedLayers(const fs::path& file) {
+  const Json document = ReadJson(file);
+  Json known = {{"cases", Json::array()}};
+  std::vector<GoldenResult> results;
+  for (const Json& layer : Cases(document, file)) {
+    const std::vector<LayerFault> faults = LayerFaults(layer);
+    const auto broken = std::find_if(faults.begin(), faults.end(),
+                                     [](const LayerFault& fault) { return !fault.unknown; });
+    const std::string name = ShortJson(layer.at("name"));
+    if (broken != faults.end())
+      throw UsageError(file.string() + ": case " + name + ": " + broken->Text());
+    if (faults.empty())
+      known["cases"].push_back(layer);
+    else
+      results.push_back(UnknownWord(layer, faults.front()));
+  }
+  Append(results, LayerGoldens(known, file.parent_path()));
+  return results;
+}
+
+std::vector<GoldenResult> CheckedPacked(const fs::path& file) {
+  const Json document = ReadJson(file);
+  Cases(document, file);
+  return PackedGoldens(document, file.parent_path());
+}
+
 void EvaluateFolder(const fs::path& dir, std::vector<GoldenResult>& results) {
-  IfThere(dir / "cases.json", results,
-          [&](const fs::path& file) { return LayerGoldens(ReadJson(file), dir); });
+  IfThere(dir / "cases.json", results, CheckedLayers);
   IfThere(dir / "formats.json", results,
           [](const fs::path& file) { return DecodeGoldens(ReadJson(file)); });
   IfThere(dir / "encode.safetensors", results, EncodeGoldens);
   IfThere(dir / "encode_bfloat16.safetensors", results, Bf16Goldens);
-  IfThere(dir / "packed.json", results,
-          [&](const fs::path& file) { return PackedGoldens(ReadJson(file), dir); });
+  IfThere(dir / "packed.json", results, CheckedPacked);
 }
 
 std::vector<fs::path> FoldersOf(const fs::path& dir) {

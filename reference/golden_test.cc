@@ -31,6 +31,15 @@ class CopiedGoldens : public testing::Test {
   void Copy(const char* folder, const char* file) {
     fs::copy_file(kGoldens / folder / file, dir_ / file);
   }
+  static std::string Text(const char* folder, const char* file) {
+    std::ifstream stream(kGoldens / folder / file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  // The first `from` becomes `to`.
+  static std::string Replace(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    return at == std::string::npos ? "" : text.replace(at, from.size(), to);
+  }
   void Overwrite(const char* file, const std::string& text) {
     std::ofstream(dir_ / file, std::ios::binary) << text;
   }
@@ -69,6 +78,73 @@ TEST_F(CopiedGoldens, ADescriptionThatIsNotJsonIsAUsageError) {
   EXPECT_THROW(EvaluateGoldens(dir_), UsageError);
 }
 
+// The message of the error that evaluation gives; "fine" if it gives none.
+std::string ErrorOf(const fs::path& dir) {
+  try {
+    EvaluateGoldens(dir);
+    return "fine";
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
+TEST_F(CopiedGoldens, ABrokenDescriptionNamesCasePointerValueAndRule) {
+  Copy("hf", "mixtral-a.safetensors");
+  const std::string text = Text("hf", "cases.json");
+  Overwrite("cases.json", Replace(text, "\"top_k\": 2", "\"top_k\": -2"));
+  EXPECT_NE(ErrorOf(dir_).find(
+                "cases.json: case \"mixtral-a\": /top_k: -2 breaks the rule: experts by token"),
+            std::string::npos)
+      << ErrorOf(dir_);
+}
+
+TEST_F(CopiedGoldens, FilesOutsideTheFolderAreRefused) {
+  for (const char* folder : {"hf", "formats"}) {
+    const char* file = folder == std::string("hf") ? "cases.json" : "packed.json";
+    const std::string text = Text(folder, file);
+    Overwrite(file, Replace(text, "\"file\": \"", "\"file\": \"../"));
+    EXPECT_NE(ErrorOf(dir_).find("is no plain file name"), std::string::npos) << ErrorOf(dir_);
+    fs::remove(dir_ / file);
+  }
+}
+
+TEST_F(CopiedGoldens, DescriptionsOfAnotherShapeAreRefused) {
+  for (const char* file : {"cases.json", "packed.json", "formats.json"})
+    for (const char* text :
+         {"[]", "7", "{}", "{\"cases\": 7}", "{\"cases\": [7]}", "", "{\"cases\":"}) {
+      Overwrite(file, text);
+      EXPECT_NE(ErrorOf(dir_).find(file), std::string::npos) << file << " " << text;
+      fs::remove(dir_ / file);
+    }
+}
+
+TEST_F(CopiedGoldens, ATruncatedTensorFileIsNamed) {
+  Copy("formats", "packed.json");
+  Copy("formats", "mxfp4-a.safetensors");
+  fs::resize_file(dir_ / "mxfp4-a.safetensors", 1000);
+  EXPECT_NE(ErrorOf(dir_).find("mxfp4-a.safetensors: "), std::string::npos) << ErrorOf(dir_);
+}
+
+TEST_F(CopiedGoldens, EachFileAloneIsItsOwnTests) {
+  const std::pair<const char*, std::size_t> files[] = {
+      {"formats.json", 6}, {"encode.safetensors", 6}, {"encode_bfloat16.safetensors", 1}};
+  for (const auto& [file, tests] : files) {
+    Copy("formats", file);
+    const auto results = EvaluateGoldens(dir_);
+    EXPECT_EQ(results.size(), tests) << file;
+    EXPECT_EQ(CountOf(results, GoldenResult::kPassed), long(tests)) << file;
+    fs::remove(dir_ / file);
+  }
+}
+
+TEST_F(CopiedGoldens, OneWrongCodeInATableFailsThatTableOnly) {
+  const std::string text = Text("formats", "formats.json");
+  Overwrite("formats.json", Replace(text, "0.5", "0.25"));
+  const auto results = EvaluateGoldens(dir_);
+  EXPECT_EQ(CountOf(results, GoldenResult::kFailed), 1);
+  EXPECT_EQ(CountOf(results, GoldenResult::kPassed), 5);
+}
+
 TEST_F(CopiedGoldens, AWrongWeightFailsTheCase) {
   Copy("hf", "mixtral-a.safetensors");
   std::ifstream stream(kGoldens / "hf" / "cases.json");
@@ -95,7 +171,8 @@ TEST_F(CopiedGoldens, AFeatureThatIsNotBuiltIsSkippedByName) {
   const auto results = EvaluateGoldens(dir_);
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].outcome, GoldenResult::kSkipped);
-  EXPECT_NE(results[0].reason.find("scoring=entmax"), std::string::npos) << results[0].reason;
+  EXPECT_NE(results[0].reason.find("/router/scoring: \"entmax\""), std::string::npos)
+      << results[0].reason;
 }
 
 }  // namespace
