@@ -39,4 +39,22 @@ inline std::uint8_t EncodeE8m0Saturated(float value) {
   return value > 0x1p127f ? 254 : EncodeE8m0(value);
 }
 
+// The smallest power of two that is not below `value` (a scale that never clips); 0 for values up
+// to 2^-127, zero included. NaN from 2^127 on upwards.
+inline std::uint8_t E8m0AtLeast(double value) {
+  if (!(value <= 0x1p127)) return kE8m0Nan;
+  if (value <= 0x1p-127) return 0;
+  int exponent = 0;
+  const double half = std::frexp(value, &exponent);
+  return static_cast<std::uint8_t>((half == 0.5 ? exponent - 1 : exponent) + 127);
+}
+
+// 2^(floor(log2(absmax)) - largest_exponent): the rule of the MX standard, which clips.
+inline std::uint8_t E8m0Floor(double absmax, int largest_exponent) {
+  if (!(absmax < 0x1p128)) return kE8m0Nan;
+  if (absmax <= 0) return 0;
+  const int code = std::ilogb(absmax) - largest_exponent + 127;
+  return static_cast<std::uint8_t>(code < 0 ? 0 : code > 254 ? 254 : code);
+}
+
 }  // namespace assay
