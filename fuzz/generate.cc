@@ -33,7 +33,8 @@ void AddCells(PathId path, Format format, Layout layout, std::vector<Cell>& cell
   if (!RunsItself(path, format, layout)) return;
   for (const RouterKind router : {RouterKind::kSoftmax, RouterKind::kSigmoidBias}) {
     cells.push_back({path, format, layout, router, std::nullopt});
-    cells.push_back({path, format, layout, router, Format::kNvfp4});
+    const Format shared = format == Format::kBf16 ? Format::kBf16 : Format::kNvfp4;
+    cells.push_back({path, format, layout, router, shared});
   }
 }
 
@@ -47,6 +48,7 @@ std::vector<Cell> MakeCells(bool small) {
       AddCells(path, Format::kNvfp4, layout, cells);
     }
     AddCells(path, Format::kMxfp4, Layout::kTransposed, cells);
+    AddCells(path, Format::kBf16, Layout::kRowMajor, cells);
   }
   return cells;
 }

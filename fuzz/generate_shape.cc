@@ -107,13 +107,17 @@ std::int64_t ExpertWork(const Problem& p) {
 }
 
 void DrawShape(Draw& draw, Distribution distribution, Problem& p) {
-  const int group = std::max(GroupOf(p), 16);  // BF16 could be any, but few paths serve it yet
+  const int group = std::max(GroupOf(p), 16);
   const bool small = distribution == Distribution::kSmall;
   p.hidden = small ? SmallDimension(draw, group) : EdgeDimension(draw, group);
   p.inter = small ? SmallDimension(draw, group) : EdgeDimension(draw, group);
   p.experts = DrawExperts(draw, distribution);
   p.top_k = DrawTopK(draw, distribution, p.experts);
   if (!small) Fit(p, WorkLimit(draw), RowsAreFree(p));
+  if (p.format == Format::kBf16 && !small) {  // BF16 carries any dimension
+    p.hidden += draw.Percent(50) ? draw.Between(1, 15) : 0;
+    p.inter += draw.Percent(50) ? draw.Between(1, 15) : 0;
+  }
 }
 
 }  // namespace assay

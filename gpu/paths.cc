@@ -27,6 +27,7 @@ std::string BatchSuffix(PathId path) {
 
 std::string ExpertSuffix(PathId path, const Problem& problem) {
   if (problem.format == Format::kMxfp4) return "_t_e8m0";
+  if (problem.format == Format::kBf16) return BatchSuffix(path) + "_bf16";
   const bool transposed = problem.layout == Layout::kTransposed ||
                           (problem.layout == Layout::kHybrid && path == PathId::kBatched);
   return BatchSuffix(path) + (transposed ? "_t" : "");

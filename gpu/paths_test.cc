@@ -133,6 +133,28 @@ TEST(Kn, ServesFourToSixteenRowsOfRowMajorNvfp4) {
   EXPECT_EQ(Land(PathId::kKn, problem).ToText(), "kn -> batched (kn_needs_row_major)");
 }
 
+TEST(Bf16, HasABatch2KernelOnOneRankAndFallsBackElsewhere) {
+  Problem problem = K3(Format::kBf16, Layout::kRowMajor);
+  EXPECT_EQ(Land(PathId::kK3, problem).ToText(), "k3 -> batched (bf16_experts)");
+  problem.rows = 2;
+  EXPECT_EQ(Decide(PathId::kK2, problem).kind, Kind::kRuns);
+  EXPECT_EQ(After(PathId::kK2, problem, [](Problem& p) { p.ep = 2; }).rule,
+            "bf16_batch2_needs_one_rank");
+}
+
+TEST(Bf16, CarriesAnyDimensionInItsOnePacking) {
+  const Problem base = K3(Format::kBf16, Layout::kRowMajor);
+  const auto rule = [&](auto change) { return After(PathId::kBatched, base, change).rule; };
+  EXPECT_EQ(rule([](Problem& p) {
+              p.hidden = 163;
+              p.inter = 97;
+            }),
+            "");
+  EXPECT_EQ(rule([](Problem& p) { p.layout = Layout::kTransposed; }), "bf16_is_row_major");
+  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kBf16; }), "");
+  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kNvfp4; }), "shared_format");
+}
+
 TEST(Paths, ThatAreNotBuiltSaySo) {
   for (const PathId path : {PathId::kAtomicC4, PathId::kFp8Grouped, PathId::kPrefill})
     EXPECT_EQ(Decide(path, K3(Format::kNvfp4, Layout::kRowMajor)).rule, "not_built_path");

@@ -17,6 +17,11 @@ bool BreaksGroup(P p, Format format) {
   return IsFp4(format) && (p.hidden % GroupOf(format) != 0 || p.inter % GroupOf(format) != 0);
 }
 
+bool SharedHasAnotherFormat(P p) {
+  const bool fused = p.format == Format::kNvfp4 || p.format == Format::kBf16;
+  return fused && p.shared && *p.shared != p.format && !IsMixed(p);
+}
+
 // What no path can carry, whatever its kernels.
 const std::vector<Guard> kFormatGuards = {
     {"k_dim_group", kRefuses,
@@ -34,18 +39,17 @@ const std::vector<Guard> kFormatGuards = {
               *p.shared != Format::kBf16;
      }},
     {"shared_format", kRefuses, "the fused kernels serve a shared expert of the routed format",
-     [](P p) {
-       return p.format == Format::kNvfp4 && p.shared && *p.shared != Format::kNvfp4 &&
-              *p.shared != Format::kBf16;
-     }},
+     SharedHasAnotherFormat},
+    {"bf16_is_row_major", kRefuses, "BF16 weights have one packing: layout=row_major",
+     [](P p) { return p.format == Format::kBf16 && p.layout != Layout::kRowMajor; }},
     {"shared_inter", kRefuses, "the fused kernels need the shared expert as wide as a routed one",
-     [](P p) { return p.shared && p.SharedInter() != p.inter && *p.shared != Format::kBf16; }},
+     [](P p) { return p.shared && p.SharedInter() != p.inter && !IsMixed(p); }},
 };
 
 // Features that this version of gpu/ does not build: refused by name, never ignored.
 const std::vector<Guard> kNotBuilt = {
-    {"not_built_format", kRefuses, "only NVFP4 and MXFP4 routed experts are built",
-     [](P p) { return !IsFp4(p.format); }},
+    {"not_built_format", kRefuses, "only NVFP4, MXFP4 and BF16 routed experts are built",
+     [](P p) { return !IsFp4(p.format) && p.format != Format::kBf16; }},
     {"not_built_mixed", kRefuses, "a BF16 shared expert beside FP4 experts is not built",
      [](P p) { return IsMixed(p); }},
     {"not_built_router", kRefuses, "only softmax and sigmoid_bias routers are built",
@@ -88,9 +92,6 @@ const std::vector<Guard> kVerify = {
      [](P p) { return p.lora == Lora::kRefuse; }},
     {"lora_resident", kFallsBack, "the fold happens between the fused launches",
      [](P p) { return p.lora != Lora::kOff; }},
-    {"bf16_experts", kFallsBack,
-     "no BF16 kernel for these rows; the FP8 originals were freed at load",
-     [](P p) { return p.format == Format::kBf16; }},
     {"mixed_needs_batch3_t", kFallsBack,
      "a BF16 shared expert needs the transposed layout and no expert parallel",
      [](P p) { return IsMixed(p) && (p.layout != Layout::kTransposed || p.ep > 1); }},
@@ -103,6 +104,12 @@ const std::vector<Guard> kVerify = {
      [](P p) { return p.router != RouterKind::kSoftmax && p.router != RouterKind::kSigmoidBias; }},
 };
 
+const Guard kBf16FallsBack = {"bf16_experts", kFallsBack,
+                              "no BF16 kernel for these rows; the FP8 originals were freed at load",
+                              [](P p) { return p.format == Format::kBf16; }};
+const Guard kBf16NeedsOneRank = {"bf16_batch2_needs_one_rank", kFallsBack,
+                                 "the BF16 batch2 kernel does not serve expert parallel",
+                                 [](P p) { return p.format == Format::kBf16 && p.ep > 1; }};
 const Guard kTwoRows = {"rows", kRefuses, "forward_k2 serves exactly 2 rows",
                         [](P p) { return p.rows != 2; }};
 const Guard kThreeRows = {"rows", kRefuses, "forward_k3 serves exactly 3 rows",
@@ -123,9 +130,13 @@ const std::vector<Guard> kBatchedOwn = {
 const std::vector<Guard> kPathNotBuilt = {
     {"not_built_path", kRefuses, "this path is not built", [](P) { return true; }}};
 
-std::vector<Guard> Verify(const Guard& rows, std::vector<Guard> own = {}) {
+// Rows, zero experts and LoRA come before BF16, as in production; then the rest.
+std::vector<Guard> Verify(const Guard& rows, const Guard& bf16, std::vector<Guard> own = {}) {
+  constexpr int kBeforeBf16 = 3;
   std::vector<Guard> guards = {rows};
-  guards.insert(guards.end(), kVerify.begin(), kVerify.end());
+  guards.insert(guards.end(), kVerify.begin(), kVerify.begin() + kBeforeBf16);
+  guards.push_back(bf16);
+  guards.insert(guards.end(), kVerify.begin() + kBeforeBf16, kVerify.end());
   guards.insert(guards.end(), own.begin(), own.end());
   return guards;
 }
@@ -144,9 +155,9 @@ bool K3E8m0NeedsPerToken(const Problem& problem) { return problem.format == Form
 
 std::span<const Guard> GuardsOf(PathId path) {
   static const std::vector<Guard> single = Join(kSingleOwn);
-  static const std::vector<Guard> k2 = Join(Verify(kTwoRows));
-  static const std::vector<Guard> k3 = Join(Verify(kThreeRows));
-  static const std::vector<Guard> kn = Join(Verify(kLadderRows, {kLadderLayout}));
+  static const std::vector<Guard> k2 = Join(Verify(kTwoRows, kBf16NeedsOneRank));
+  static const std::vector<Guard> k3 = Join(Verify(kThreeRows, kBf16FallsBack));
+  static const std::vector<Guard> kn = Join(Verify(kLadderRows, kBf16FallsBack, {kLadderLayout}));
   static const std::vector<Guard> batched = Join(kBatchedOwn);
   switch (path) {
     case PathId::kSingle:

@@ -35,6 +35,7 @@ struct LayerTensors {
   View<const Bf16, kChecked> shared_gate;    // [hidden], or empty
   LayerTables<std::uint32_t, kChecked> row_major;
   LayerTables<std::uint8_t, kChecked> transposed;
+  LayerTables<std::uint16_t, kChecked> bf16;
   Workspace<kChecked> work;
 };
 

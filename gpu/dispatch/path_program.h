@@ -20,7 +20,9 @@ void RunSingle(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
   const TokenRange all{0, p.rows, 0};
   LaunchRouter<1>(machine, "gate_gemv", layer);
   LaunchTopK<Policy>(machine, "topk_softmax", "topk_sigmoid_bias", layer, all);
-  if (p.format == Format::kMxfp4)
+  if (p.format == Format::kBf16)
+    LaunchBf16Experts<16>(machine, "gate_up_bf16", "silu_down_bf16", layer, all);
+  else if (p.format == Format::kMxfp4)
     LaunchE8m0Experts<Policy>(machine, "gate_up_t_e8m0", "silu_down_t_e8m0", layer, all);
   else if (ReadsTransposed(PathId::kSingle, p.layout))
     LaunchTransposedExperts<typename Policy::Nvfp4, typename Policy::Nvfp4>(
@@ -33,23 +35,39 @@ void RunSingle(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
 
 // The kernels of a verify path, by name; the router's weight row is read once for kRows tokens.
 struct VerifyKernels {
-  const char *router, *softmax, *sigmoid, *gate_up, *silu_down, *gate_up_t, *silu_down_t, *blend;
+  const char *router, *softmax, *sigmoid, *gate_up, *silu_down, *gate_up_t, *silu_down_t,
+      *gate_up_bf16, *silu_down_bf16, *blend;
 };
-inline constexpr VerifyKernels kK2Kernels = {
-    "gate_gemv_batch2", "topk_softmax_batched", "topk_sigmoid_bias_batched", "gate_up_batch2",
-    "silu_down_batch2", "gate_up_batch2_t",     "silu_down_batch2_t",        "blend_batch2"};
-inline constexpr VerifyKernels kK3Kernels = {
-    "gate_gemv_batch3", "topk_softmax_batched", "topk_sigmoid_bias_batched", "gate_up_batch3",
-    "silu_down_batch3", "gate_up_batch3_t",     "silu_down_batch3_t",        "blend_batch3"};
-// The ladder of 4 to 16 rows exists row-major only.
-inline constexpr VerifyKernels kKnKernels = {"gate_gemv_batchn",
-                                             "topk_softmax_batched",
-                                             "topk_sigmoid_bias_batched",
-                                             "gate_up_batchn",
-                                             "silu_down_batchn",
-                                             nullptr,
-                                             nullptr,
-                                             "blend_batchn"};
+inline constexpr VerifyKernels kK2Kernels = {.router = "gate_gemv_batch2",
+                                             .softmax = "topk_softmax_batched",
+                                             .sigmoid = "topk_sigmoid_bias_batched",
+                                             .gate_up = "gate_up_batch2",
+                                             .silu_down = "silu_down_batch2",
+                                             .gate_up_t = "gate_up_batch2_t",
+                                             .silu_down_t = "silu_down_batch2_t",
+                                             .gate_up_bf16 = "gate_up_batch2_bf16",
+                                             .silu_down_bf16 = "silu_down_batch2_bf16",
+                                             .blend = "blend_batch2"};
+inline constexpr VerifyKernels kK3Kernels = {.router = "gate_gemv_batch3",
+                                             .softmax = "topk_softmax_batched",
+                                             .sigmoid = "topk_sigmoid_bias_batched",
+                                             .gate_up = "gate_up_batch3",
+                                             .silu_down = "silu_down_batch3",
+                                             .gate_up_t = "gate_up_batch3_t",
+                                             .silu_down_t = "silu_down_batch3_t",
+                                             .gate_up_bf16 = nullptr,  // falls back
+                                             .silu_down_bf16 = nullptr,
+                                             .blend = "blend_batch3"};
+inline constexpr VerifyKernels kKnKernels = {.router = "gate_gemv_batchn",
+                                             .softmax = "topk_softmax_batched",
+                                             .sigmoid = "topk_sigmoid_bias_batched",
+                                             .gate_up = "gate_up_batchn",
+                                             .silu_down = "silu_down_batchn",
+                                             .gate_up_t = nullptr,  // the ladder is row-major
+                                             .silu_down_t = nullptr,
+                                             .gate_up_bf16 = nullptr,
+                                             .silu_down_bf16 = nullptr,
+                                             .blend = "blend_batchn"};
 
 // forward_k2, forward_k3, forward_kn: all tokens in five launches.
 template <class Policy, int kRows, class Machine>
@@ -63,7 +81,9 @@ template <class Policy, class Machine>
 void RunVerifyExperts(Machine& machine, const LayerTensors<Machine::kChecked>& layer,
                       const VerifyKernels& kernels) {
   const TokenRange all{0, layer.problem->rows, 0};
-  if (ReadsTransposed(PathId::kK3, layer.problem->layout))
+  if (layer.problem->format == Format::kBf16)
+    LaunchBf16Experts<8>(machine, kernels.gate_up_bf16, kernels.silu_down_bf16, layer, all);
+  else if (ReadsTransposed(PathId::kK3, layer.problem->layout))
     LaunchTransposedExperts<typename Policy::Nvfp4, typename Policy::Nvfp4>(
         machine, kernels.gate_up_t, kernels.silu_down_t, layer, all);
   else
@@ -98,7 +118,9 @@ void RunBatched(Machine& machine, const LayerTensors<Machine::kChecked>& layer) 
   for (int token = 0; token < p.rows; ++token) {
     const TokenRange one{token, 1, 0};
     LaunchTopK<Policy>(machine, "topk_softmax", "topk_sigmoid_bias", layer, one);
-    if (p.format == Format::kMxfp4)
+    if (p.format == Format::kBf16)
+      LaunchBf16Experts<16>(machine, "gate_up_bf16", "silu_down_bf16", layer, one);
+    else if (p.format == Format::kMxfp4)
       LaunchE8m0Experts<Policy>(machine, "gate_up_t_e8m0", "silu_down_t_e8m0", layer, one);
     else if (ReadsTransposed(PathId::kBatched, p.layout))
       LaunchTransposedExperts<typename Policy::Nvfp4, typename Policy::Nvfp4>(

@@ -23,6 +23,8 @@ std::vector<Setting> Settings() {
     all.push_back({PathId::kK2, Format::kNvfp4, layout});
   for (const Layout layout : {Layout::kRowMajor, Layout::kHybrid})
     all.push_back({PathId::kKn, Format::kNvfp4, layout});
+  for (const PathId path : {PathId::kSingle, PathId::kK2, PathId::kBatched})
+    all.push_back({path, Format::kBf16, Layout::kRowMajor});
   for (const PathId path : {PathId::kSingle, PathId::kBatched})
     all.push_back({path, Format::kMxfp4, Layout::kTransposed});
   return all;
@@ -49,7 +51,11 @@ Problem ProblemOf(const Setting& setting, RouterKind router, bool shared) {
   problem.router = router;
   problem.hidden = 160;
   problem.inter = 96;
-  if (shared) problem.shared = Format::kNvfp4;
+  if (setting.format == Format::kBf16) {
+    problem.hidden = 163;  // BF16 carries any dimension
+    problem.inter = 97;
+  }
+  if (shared) problem.shared = setting.format == Format::kBf16 ? Format::kBf16 : Format::kNvfp4;
   problem.seed = 5;
   return problem;
 }

@@ -117,6 +117,17 @@ void LaunchRowMajorExperts(Machine& machine, const char* gate_up, const char* si
                  SiluDownArgsOf(layer, layer.row_major, tokens));
 }
 
+// gate, up and down with BF16 kernels of kStep columns a lane.
+template <int kStep, class Machine>
+void LaunchBf16Experts(Machine& machine, const char* gate_up, const char* silu_down,
+                       const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+  using F = Bf16Kernel;
+  machine.Launch(gate_up, GateUpRowMajor<F, F, kStep, Machine::kChecked>{},
+                 GateUpArgsOf(layer, layer.bf16, tokens));
+  machine.Launch(silu_down, SiluDownRowMajor<F, F, kStep, Machine::kChecked>{},
+                 SiluDownArgsOf(layer, layer.bf16, tokens));
+}
+
 template <class Routed, class Shared, class Machine>
 void LaunchTransposedExperts(Machine& machine, const char* gate_up, const char* silu_down,
                              const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {

@@ -52,4 +52,20 @@ constexpr float LaneDotRowMajor(Context auto& context,
   return sum;
 }
 
+// BF16 weights [rows, columns], any number of columns.
+template <class Format, int kStep, bool kChecked, class Value>
+constexpr float LaneDotRowMajor(Context auto& context,
+                                const WeightMatrix<std::uint16_t, kChecked>& matrix, int columns,
+                                int row, const Value& value) {
+  float sum = 0.0f;
+  for (int first = context.Thread() % kWarpSize * kStep; first < columns;
+       first += kWarpSize * kStep)
+    for (int column = first; column < first + kStep && column < columns; ++column) {
+      const Bf16 weight{
+          matrix.payload.LoadFor(context, {row, column}, Index{row} * columns + column)};
+      sum = fmaf(value(column), weight.ToFloat(), sum);
+    }
+  return sum;
+}
+
 }  // namespace assay

@@ -15,6 +15,7 @@ struct Fp4Payload {
 
 // E4M3 scale a group of 16, times one FP32 scale a matrix.
 struct Nvfp4Kernel : Fp4Payload {
+  using RowMajorWord = std::uint32_t;  // eight columns
   static constexpr int kGroup = 16;
   static constexpr int GroupOf(int column, int) { return column / kGroup; }
   static constexpr float Scale(std::uint8_t code, float global) {
@@ -33,8 +34,13 @@ struct Mxfp4StandardKernel : Mxfp4Kernel {
   static constexpr float Scale(std::uint8_t code, float) { return DecodeE8m0Standard(code); }
 };
 
-// One expert's matrix as kernels find it in the weight tables. `Word` holds 2 * sizeof(Word)
-// adjacent columns, the even one in the low nibble.
+// No scales; one column a word.
+struct Bf16Kernel {
+  using RowMajorWord = std::uint16_t;
+};
+
+// One expert's matrix as kernels find it in the weight tables. An FP4 `Word` holds 2 *
+// sizeof(Word) adjacent columns, the even one in the low nibble.
 template <class Word, bool kChecked>
 struct WeightMatrix {
   View<const Word, kChecked> payload;

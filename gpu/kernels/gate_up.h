@@ -59,7 +59,7 @@ template <class Routed, class Shared, int kStep, bool kChecked>
 struct GateUpRowMajor {
   static constexpr int kThreads = 128, kRowsPerWarp = 2;
   static constexpr int kRowsPerBlock = kThreads / kWarpSize * kRowsPerWarp;
-  using Args = GateUpArgs<std::uint32_t, kChecked>;
+  using Args = GateUpArgs<typename Routed::RowMajorWord, kChecked>;
 
   static LaunchShape Shape(const Args& args) {
     return {{CeilDiv(args.inter, kRowsPerBlock), args.slots.Count(), 2}, kThreads};

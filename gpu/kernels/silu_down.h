@@ -75,7 +75,7 @@ template <class Routed, class Shared, int kStep, bool kChecked>
 struct SiluDownRowMajor {
   static constexpr int kThreads = 128, kRowsPerWarp = 2;
   static constexpr int kRowsPerBlock = kThreads / kWarpSize * kRowsPerWarp;
-  using Args = SiluDownArgs<std::uint32_t, kChecked>;
+  using Args = SiluDownArgs<typename Routed::RowMajorWord, kChecked>;
 
   static LaunchShape Shape(const Args& args) {
     return {

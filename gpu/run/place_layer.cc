@@ -32,8 +32,11 @@ struct Shape {
   Format format;
   bool transposed;
 
-  Index PayloadBytes() const { return Index{rows} * columns / 2; }
-  Index Scales() const { return Index{rows} * (columns >> GroupShift(format)); }
+  bool IsBf16() const { return format == Format::kBf16; }
+  Index PayloadBytes() const {
+    return IsBf16() ? Index{rows} * columns * 2 : Index{rows} * columns / 2;
+  }
+  Index Scales() const { return IsBf16() ? 0 : Index{rows} * (columns >> GroupShift(format)); }
 };
 
 template <bool kChecked>
@@ -46,13 +49,18 @@ class Placer {
     LayerTensors<kChecked> tensors;
     tensors.problem = &p_;
     PlaceInputs(tensors);
-    if (p_.layout != Layout::kTransposed) PlaceTables(tensors.row_major, false);
-    if (p_.layout != Layout::kRowMajor) PlaceTables(tensors.transposed, true);
+    PlaceWeights(tensors);
     PlaceWorkspace(tensors.work);
     return tensors;
   }
 
  private:
+  void PlaceWeights(LayerTensors<kChecked>& tensors) {
+    if (p_.format == Format::kBf16) return PlaceTables(tensors.bf16, false);
+    if (p_.layout != Layout::kTransposed) PlaceTables(tensors.row_major, false);
+    if (p_.layout != Layout::kRowMajor) PlaceTables(tensors.transposed, true);
+  }
+
   template <class T, class Source>
   View<const T, kChecked> Input(const char* name, const Source& source) {
     const auto placed = arena_.Place<T>(name, static_cast<Index>(source.size()));
@@ -116,7 +124,8 @@ class Placer {
   WeightMatrix<Word, kChecked> PlaceMatrix(const std::string& name, Projection projection,
                                            int expert, const Shape& shape,
                                            const PackedMatrix& row_major) {
-    constexpr int kShift = sizeof(Word) == 1 ? 1 : 3;  // log2 of the columns in one word
+    // log2 of the columns in one word: a BF16 one, or 2 or 8 FP4 ones
+    constexpr int kShift = sizeof(Word) == 2 ? 0 : sizeof(Word) == 1 ? 1 : 3;
     const auto payload = arena_.Place<Word>(
         name + ".payload", shape.PayloadBytes() / static_cast<Index>(sizeof(Word)),
         PlaceUnits(shape.transposed, shape.rows, shape.columns, kShift));
@@ -142,7 +151,7 @@ class Placer {
 
   std::uint8_t* LedgerOf(const std::string& tensor, Projection projection, int expert,
                          Index scales) {
-    if (!kChecked || options_.ledger == nullptr) return nullptr;
+    if (!kChecked || options_.ledger == nullptr || scales == 0) return nullptr;
     options_.ledger->push_back(
         {projection, expert, tensor, std::vector<std::uint8_t>(static_cast<std::size_t>(scales))});
     return options_.ledger->back().read.data();
