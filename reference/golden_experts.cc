@@ -1,7 +1,4 @@
 // Experts of the goldens: storage layouts, activations, clamps, shared experts.
-#include <cmath>
-#include <numbers>
-
 #include "reference/error.h"
 #include "reference/golden_layer.h"
 
@@ -47,24 +44,14 @@ RowMatrix ExpertMatrix(const Json& layer, const Safetensors& file, const Json& w
   return storage.input_first ? RowMatrix(stored.transpose()) : RowMatrix(stored);
 }
 
-// y = down * act(gate x + gate_bias, up x + up_bias) + down_bias. Empty: absent.
-struct Network {
-  RowMatrix gate, up, down;
-  Vector gate_bias, up_bias, down_bias;
-};
+using Network = ExpertNetwork;
 
 // Splits the fused outputs: halves, or even and odd ones.
 template <class Matrix>
 void Split(const std::string& packing, const Matrix& fused, Matrix& gate, Matrix& up) {
-  const Eigen::Index half = fused.rows() / 2;
   const bool interleaved = packing == "interleaved";
   if (!interleaved && packing != "concatenated") NotBuilt("packing", packing);
-  gate.resize(half, fused.cols());
-  up.resize(half, fused.cols());
-  for (Eigen::Index i = 0; i < half; ++i) {
-    gate.row(i) = fused.row(interleaved ? 2 * i : i);
-    up.row(i) = fused.row(interleaved ? 2 * i + 1 : half + i);
-  }
+  SplitFused(interleaved ? FusedOrder::kInterleaved : FusedOrder::kConcatenated, fused, gate, up);
 }
 
 void LoadBiases(const Json& experts, const Safetensors& file, int expert, Network& network) {
@@ -107,62 +94,44 @@ Network LoadShared(const Json& shared, const Safetensors& file) {
   return network;
 }
 
-double GeluTanh(double x) {
-  const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
-  return 0.5 * x * (1 + std::tanh(inner));
-}
-
-double SwishAlpha(double alpha, double x) { return x / (1 + std::exp(-alpha * x)); }
-
-double Activate(const std::string& activation, double x) {
-  if (activation == "silu") return SwishAlpha(1, x);
-  if (activation == "gelu_tanh") return GeluTanh(x);
-  if (activation == "relu_squared") return x > 0 ? x * x : 0;
+void ReadActivation(const std::string& word, ExpertRule& rule) {
   constexpr std::string_view kAlpha = "swish_alpha=";
-  if (activation.starts_with(kAlpha))
-    return SwishAlpha(std::stod(activation.substr(kAlpha.size())), x);
-  NotBuilt("activation", activation);
+  rule.alpha = word.starts_with(kAlpha) ? std::stod(word.substr(kAlpha.size())) : 1;
+  if (word == "silu")
+    rule.activation = ActivationKind::kSilu;
+  else if (word == "gelu_tanh")
+    rule.activation = ActivationKind::kGeluTanh;
+  else if (word == "gelu_erf")
+    rule.activation = ActivationKind::kGeluErf;
+  else if (word == "relu_squared")
+    rule.activation = ActivationKind::kReluSquared;
+  else if (word.starts_with(kAlpha))
+    rule.activation = ActivationKind::kSwishAlpha;
+  else
+    NotBuilt("activation", word);
 }
 
-// The limits of an activation; a limit that is null does not limit.
-struct Clamp {
-  bool before = false, after = false;
-  double gate_max = 0, up_abs_max = 0;
+// A limit that is null does not limit.
+void ReadLimit(const Json& clamp, const char* field, double& limit) {
+  if (clamp.contains(field) && !clamp.at(field).is_null()) limit = clamp.at(field);
+}
 
-  explicit Clamp(const Json& clamp) {
-    if (clamp.is_null()) return;
-    before = clamp.at("where") == "before_activation";
-    after = clamp.at("where") == "after_activation";
-    if (!before && !after) NotBuilt("clamp.where", clamp.at("where"));
-    if (!clamp.at("gate_min").is_null()) NotBuilt("clamp.gate_min", clamp.at("gate_min").dump());
-    gate_max = clamp.at("gate_max");
-    up_abs_max = clamp.at("up_abs_max");
-  }
-};
-
-// `part` describes the experts or the shared expert: activation, clamp, up_offset, gated.
-double Hidden(const Json& part, const Clamp& clamp, double gate, double up) {
-  const std::string activation = part.at("activation");
-  if (!part.at("gated").get<bool>()) return Activate(activation, up);
-  if (clamp.before) gate = std::min(gate, clamp.gate_max);
-  if (clamp.before || clamp.after) up = std::clamp(up, -clamp.up_abs_max, clamp.up_abs_max);
-  double activated = Activate(activation, gate);
-  if (clamp.after) activated = std::min(activated, clamp.gate_max);
-  return activated * (up + part.at("up_offset").get<double>());
+void ReadClamp(const Json& clamp, ExpertRule& rule) {
+  if (clamp.is_null()) return;
+  const std::string where = clamp.at("where");
+  if (where == "before_activation")
+    rule.clamp = ClampAt::kBeforeActivation;
+  else if (where == "after_activation")
+    rule.clamp = ClampAt::kAfterActivation;
+  else
+    NotBuilt("clamp.where", where);
+  ReadLimit(clamp, "gate_max", rule.gate_max);
+  ReadLimit(clamp, "gate_min", rule.gate_min);
+  ReadLimit(clamp, "up_abs_max", rule.up_abs_max);
 }
 
 Vector Apply(const Json& part, const Network& network, const Vector& x) {
-  const Clamp clamp(part.at("clamp"));
-  Vector up = network.up * x;
-  if (network.up_bias.size() > 0) up += network.up_bias;
-  Vector gate = Vector::Zero(up.size());
-  if (network.gate.size() > 0) gate = network.gate * x;
-  if (network.gate_bias.size() > 0) gate += network.gate_bias;
-  Vector hidden(up.size());
-  for (Eigen::Index i = 0; i < up.size(); ++i) hidden[i] = Hidden(part, clamp, gate[i], up[i]);
-  Vector out = network.down * hidden;
-  if (network.down_bias.size() > 0) out += network.down_bias;
-  return out;
+  return EvaluateExpert(ReadExpertRule(part), network, x);
 }
 
 Vector RoutedTerm(const Json& layer, const Safetensors& file, const Vector& x, const Routed& r) {
@@ -190,18 +159,23 @@ RowMatrix RoutedOutput(const Json& layer, const Safetensors& file, const RowMatr
   return output;
 }
 
+ExpertRule ReadExpertRule(const Json& part) {
+  ExpertRule rule;
+  rule.gated = part.at("gated");
+  rule.up_offset = part.at("up_offset");
+  ReadActivation(part.at("activation"), rule);
+  ReadClamp(part.at("clamp"), rule);
+  return rule;
+}
+
 RowMatrix SharedOutput(const Json& shared, const Safetensors& file, const RowMatrix& hidden) {
-  const Network network = LoadShared(shared, file);
   const std::string gate = shared.at("gate");
   if (gate != "none" && gate != "sigmoid") NotBuilt("shared.gate", gate);
-  RowMatrix output(hidden.rows(), network.down.rows());
-  for (Eigen::Index token = 0; token < hidden.rows(); ++token) {
-    double factor = 1;
-    if (gate == "sigmoid")
-      factor =
-          1 / (1 + std::exp(-LoadVector(file, shared.at("gate_tensor")).dot(hidden.row(token))));
-    output.row(token) = factor * Apply(shared, network, hidden.row(token)).transpose();
-  }
+  SharedExpert expert{ReadExpertRule(shared), LoadShared(shared, file), {}};
+  if (gate == "sigmoid") expert.gate = LoadVector(file, shared.at("gate_tensor"));
+  RowMatrix output(hidden.rows(), expert.network.down.rows());
+  for (Eigen::Index token = 0; token < hidden.rows(); ++token)
+    output.row(token) = EvaluateShared({&expert, 1}, hidden.row(token)).transpose();
   return output;
 }
 

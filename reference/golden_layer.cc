@@ -191,7 +191,7 @@ RowMatrix RmsNorm(const Json& norm, const Safetensors& file, const RowMatrix& x)
 LayerValues EvaluateLayer(const Json& layer, const Safetensors& file) {
   const RowMatrix hidden = LoadMatrix(file, "io.hidden_states");
   LayerValues values;
-  values.router_logits = RouterLogits(layer.at("router"), file, hidden);
+  values.router_logits = RouterLogits(layer, file, hidden);
   for (Eigen::Index token = 0; token < hidden.rows(); ++token)
     values.routed.push_back(
         RouteToken(layer, file, values.router_logits.row(token), static_cast<int>(token)));

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "reference/expert_rule.h"
 #include "reference/golden_parts.h"
+#include "reference/router_rule.h"
 #include "reference/safetensors.h"
 
 namespace assay {
@@ -28,12 +30,15 @@ struct LayerValues {
 LayerValues EvaluateLayer(const Json& layer_case, const Safetensors& file);
 
 // The parts, in order of evaluation.
-RowMatrix RouterLogits(const Json& router, const Safetensors& file, const RowMatrix& hidden);
+RouterRule ReadRouterRule(const Json& layer_case);
+RowMatrix RouterLogits(const Json& layer_case, const Safetensors& file, const RowMatrix& hidden);
 std::vector<Routed> RouteToken(const Json& layer_case, const Safetensors& file,
                                const Eigen::VectorXd& logits, int token);
 // Sum of the routed experts, one row a token.
 RowMatrix RoutedOutput(const Json& layer_case, const Safetensors& file, const RowMatrix& input,
                        const std::vector<std::vector<Routed>>& routed);
+// `part`: the experts or the shared expert.
+ExpertRule ReadExpertRule(const Json& part);
 RowMatrix SharedOutput(const Json& shared, const Safetensors& file, const RowMatrix& hidden);
 
 // A tensor as a matrix; its leading dimensions are folded into the rows.

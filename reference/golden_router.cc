@@ -1,174 +1,167 @@
-// Routing of the goldens: scores, selection, normalisation, scaling.
-#include <algorithm>
+// Routing of the goldens: the description as a router rule, its tensors, and their evaluation.
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 #include "reference/error.h"
 #include "reference/golden_layer.h"
-#include "reference/routing.h"
+#include "reference/router_rule.h"
 
 namespace assay {
 namespace {
 
 using Vector = Eigen::VectorXd;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::span<const double> AsSpan(const Vector& v) { return {v.data(), std::size_t(v.size())}; }
-
-Vector Softmax(const Vector& logits) {
-  const Vector e = (logits.array() - logits.maxCoeff()).exp();
-  return e / e.sum();
+std::vector<double> Values(const Safetensors& file, const Json& name) {
+  return name.is_null() ? std::vector<double>{} : file.Doubles(name.get<std::string>());
 }
 
-// log(1 + exp(x)) without overflow for large x or loss for small x.
-double Softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
-
-Vector Scores(const std::string& scoring, const Vector& logits) {
-  if (scoring == "softmax") return Softmax(logits);
-  if (scoring == "sigmoid")
-    return logits.unaryExpr([](double x) { return 1 / (1 + std::exp(-x)); });
-  if (scoring == "sqrtsoftplus")
-    return logits.unaryExpr([](double x) { return std::sqrt(Softplus(x)); });
-  NotBuilt("scoring", scoring);
+Scoring ScoringOf(const std::string& word) {
+  if (word == "softmax") return Scoring::kSoftmax;
+  if (word == "sigmoid") return Scoring::kSigmoid;
+  if (word == "sqrtsoftplus") return Scoring::kSqrtsoftplus;
+  NotBuilt("scoring", word);
 }
 
-double GroupScore(const std::string& rule, std::vector<double> members) {
-  std::sort(members.rbegin(), members.rend());
-  if (rule == "max") return members[0];
-  if (rule == "sum_top2") return members[0] + members[1];
-  NotBuilt("group_score", rule);
+ScoreScope ScopeOf(const std::string& word) {
+  if (word == "selected_only") return ScoreScope::kSelectedOnly;
+  if (word == "all_experts" || word == "masked_subset") return ScoreScope::kAllExperts;
+  NotBuilt("score_scope", word);
 }
 
-double FillValue(const Json& fill) {
+SelectionKind SelectionOf(const std::string& word) {
+  if (word == "topk") return SelectionKind::kTopk;
+  if (word == "group_limited_topk") return SelectionKind::kGrouped;
+  if (word == "hash_table") return SelectionKind::kHash;
+  if (word == "sparsemixer") return SelectionKind::kSparsemixer;
+  NotBuilt("selection", word);
+}
+
+GroupScore GroupScoreOf(const std::string& word) {
+  if (word == "max") return GroupScore::kMax;
+  if (word == "sum_top2") return GroupScore::kSumOfTwoBest;
+  NotBuilt("group_score", word);
+}
+
+double FillOf(const Json& fill) {
   if (fill.is_number()) return fill.get<double>();
-  if (fill == "-inf") return -kInfinity;
+  if (fill == "-inf") return -std::numeric_limits<double>::infinity();
   NotBuilt("excluded_group_fill", fill.dump());
 }
 
-// Scores of the groups that are not kept become the fill value.
-Vector MaskGroups(const Json& router, const Vector& biased) {
-  const int groups = router.at("n_group");
-  const Eigen::Index size = biased.size() / groups;
-  std::vector<double> group_scores;
-  for (int g = 0; g < groups; ++g) {
-    const Vector members = biased.segment(g * size, size);
-    group_scores.push_back(
-        GroupScore(router.at("group_score"), {members.data(), members.data() + size}));
+void ReadNorm(const Json& router, RouterRule& rule) {
+  const Json& norm = router.at("norm");
+  if (!router.at("norm_topk_prob").get<bool>() || norm.is_null()) return;
+  if (norm.at("kind") == "p_norm") {
+    rule.norm = WeightNorm::kPNorm;
+    rule.p = norm.at("p");
+    return;
   }
-  Vector masked = Vector::Constant(biased.size(), FillValue(router.at("excluded_group_fill")));
-  for (const int g : TopK(group_scores, router.at("topk_group")))
-    masked.segment(g * size, size) = biased.segment(g * size, size);
-  return masked;
+  if (norm.at("kind") != "sum") NotBuilt("norm", norm.at("kind"));
+  const bool add = norm.at("eps_mode") == "add";
+  if (!add && norm.at("eps_mode") != "clamp_min") NotBuilt("eps_mode", norm.at("eps_mode"));
+  rule.norm = add ? WeightNorm::kSumPlusEps : WeightNorm::kSumAtLeastEps;
+  rule.eps = norm.at("eps");
 }
 
-std::vector<int> HashIds(const Json& router, const Safetensors& file, int token, int top_k) {
+void ReadScaling(const Json& router, RouterRule& rule) {
+  const std::string where = router.at("routed_scaling_applied_to");
+  if (where == "routing_weights")
+    rule.scaled_at = ScaledAt::kWeights;
+  else if (where == "routed_output")
+    rule.scaled_at = ScaledAt::kSummedOutput;
+  else if (where != "none")
+    NotBuilt("routed_scaling_applied_to", where);
+  rule.scale = router.at("routed_scaling_factor");
+}
+
+void ReadGroups(const Json& router, RouterRule& rule) {
+  if (rule.selection != SelectionKind::kGrouped) return;
+  rule.groups = router.at("n_group");
+  rule.groups_kept = router.at("topk_group");
+  rule.group_score = GroupScoreOf(router.at("group_score"));
+  rule.dropped_fill = FillOf(router.at("excluded_group_fill"));
+}
+
+// The row of the token's id.
+std::vector<std::int64_t> HashRow(const Json& router, const Safetensors& file, int token) {
   const RowMatrix table = LoadMatrix(file, router.at("hash_table"));
   const auto row = static_cast<Eigen::Index>(file.Doubles("io.token_ids").at(token));
-  if (row < 0 || row >= table.rows() || table.cols() != top_k)
+  if (row < 0 || row >= table.rows())
     throw UsageError("io.token_ids: token id " + std::to_string(row) + " leaves the hash table");
-  std::vector<int> ids;
-  for (int slot = 0; slot < top_k; ++slot) ids.push_back(static_cast<int>(table(row, slot)));
+  std::vector<std::int64_t> ids;
+  for (Eigen::Index slot = 0; slot < table.cols(); ++slot)
+    ids.push_back(static_cast<std::int64_t>(table(row, slot)));
   return ids;
 }
 
-// Weight of the winner `best`: its softmax among experts not in `removed` that lie near enough.
-double SparsemixerWeight(const Vector& logits, double jitter, int best, int removed) {
-  const double max = logits[best];
-  double sum = 0;
-  for (int e = 0; e < logits.size(); ++e) {
-    const double scale = std::max(std::fabs(logits[e]), max);
-    if (e != removed && (max - logits[e]) / scale <= 2 * jitter) sum += std::exp(logits[e] - max);
+std::span<const double> AsSpan(const Vector& v) { return {v.data(), std::size_t(v.size())}; }
+
+PreNorm ReadPreNorm(const Json& norm, const std::vector<double>& weight,
+                    const std::vector<double>& scale_vector) {
+  if (norm.at("kind") != "rmsnorm") NotBuilt("norm", norm.at("kind"));
+  return {norm.at("eps"), weight, scale_vector, norm.value("scale_scalar", 1.0)};
+}
+
+RowMatrix RouterInput(const Json& norm, const Safetensors& file, const RowMatrix& hidden) {
+  if (norm.is_null()) return hidden;
+  const std::vector<double> weight = Values(file, norm.at("weight"));
+  const std::vector<double> scales = Values(file, norm.at("scale_vector"));
+  const PreNorm rule = ReadPreNorm(norm, weight, scales);
+  RowMatrix input = hidden;
+  for (Eigen::Index row = 0; row < hidden.rows(); ++row) {
+    const Vector x = hidden.row(row);
+    const std::vector<double> y = Normed(rule, AsSpan(x));
+    input.row(row) = Eigen::Map<const Eigen::RowVectorXd>(y.data(), hidden.cols());
   }
-  return 1 / sum;
-}
-
-std::vector<Routed> Sparsemixer(const Json& router, const Vector& logits) {
-  const double jitter = router.at("sparsemixer_jitter_eps");
-  const std::vector<int> best = TopK(AsSpan(logits), 2);
-  return {{best[0], SparsemixerWeight(logits, jitter, best[0], -1)},
-          {best[1], SparsemixerWeight(logits, jitter, best[1], best[0])}};
-}
-
-Vector SelectionValues(const Json& router, const Safetensors& file, const Vector& values) {
-  Vector biased = values;
-  if (!router.at("correction_bias").is_null())
-    biased += LoadVector(file, router.at("correction_bias"));
-  return router.at("selection") == "group_limited_topk" ? MaskGroups(router, biased) : biased;
-}
-
-double NormOf(const Json& norm, const std::vector<Routed>& routed) {
-  const bool p_norm = norm.at("kind") == "p_norm";
-  if (!p_norm && norm.at("kind") != "sum") NotBuilt("norm", norm.at("kind"));
-  const double p = p_norm ? norm.at("p").get<double>() : 1.0;
-  double sum = 0;
-  for (const Routed& r : routed) sum += p_norm ? std::pow(std::fabs(r.weight), p) : r.weight;
-  if (p_norm) return std::pow(sum, 1 / p);
-  const double eps = norm.at("eps");
-  if (norm.at("eps_mode") == "clamp_min") return std::max(sum, eps);
-  if (norm.at("eps_mode") != "add") NotBuilt("eps_mode", norm.at("eps_mode"));
-  return sum + eps;
-}
-
-void FinishWeights(const Json& router, const Safetensors& file, std::vector<Routed>& routed) {
-  if (router.at("norm_topk_prob").get<bool>() && !router.at("norm").is_null()) {
-    const double norm = NormOf(router.at("norm"), routed);
-    for (Routed& r : routed) r.weight /= norm;
-  }
-  if (router.at("routed_scaling_applied_to") == "routing_weights")
-    for (Routed& r : routed) r.weight *= router.at("routed_scaling_factor").get<double>();
-  if (router.at("per_expert_scale").is_null()) return;
-  const Vector scale = LoadVector(file, router.at("per_expert_scale"));
-  for (Routed& r : routed) r.weight *= scale[r.expert];
-}
-
-std::vector<int> Select(const Json& layer, const Safetensors& file, const Vector& values,
-                        int token) {
-  const Json& router = layer.at("router");
-  const std::string selection = router.at("selection");
-  if (selection == "hash_table") return HashIds(router, file, token, layer.at("top_k"));
-  if (selection != "topk" && selection != "group_limited_topk") NotBuilt("selection", selection);
-  return TopK(AsSpan(SelectionValues(router, file, values)), layer.at("top_k"));
-}
-
-Vector Gather(const Vector& from, const std::vector<int>& ids) {
-  Vector chosen(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) chosen[i] = from[ids[i]];
-  return chosen;
+  return input;
 }
 
 }  // namespace
 
-RowMatrix RouterLogits(const Json& router, const Safetensors& file, const RowMatrix& hidden) {
-  RowMatrix input = hidden;
-  if (const Json& norm = router.at("pre_norm"); !norm.is_null()) {
-    input = RmsNorm(norm, file, input);
-    if (!norm.at("scale_vector").is_null())
-      input *= LoadVector(file, norm.at("scale_vector")).asDiagonal();
-    input *= norm.value("scale_scalar", 1.0);
-  }
-  RowMatrix logits = input * LoadMatrix(file, router.at("weight")).transpose();
-  if (!router.at("bias").is_null())
-    logits.rowwise() += LoadVector(file, router.at("bias")).transpose();
-  if (const Json& cap = router.at("logit_softcap"); !cap.is_null())
-    logits = logits.unaryExpr([c = cap.get<double>()](double x) { return std::tanh(x / c) * c; });
+RouterRule ReadRouterRule(const Json& layer) {
+  const Json& router = layer.at("router");
+  RouterRule rule;
+  rule.experts = layer.at("num_experts");
+  rule.zero_experts = router.at("zero_expert_num");
+  rule.top_k = layer.at("top_k");
+  if (!router.at("logit_softcap").is_null()) rule.soft_cap = router.at("logit_softcap");
+  rule.scoring = ScoringOf(router.at("scoring"));
+  rule.scope = ScopeOf(router.at("score_scope"));
+  rule.selection = SelectionOf(router.at("selection"));
+  if (rule.selection == SelectionKind::kSparsemixer)
+    rule.jitter = router.at("sparsemixer_jitter_eps");
+  ReadGroups(router, rule);
+  ReadNorm(router, rule);
+  ReadScaling(router, rule);
+  const std::string applied = router.at("weights_applied_to");
+  rule.weights_on_input = applied == "expert_input";
+  if (!rule.weights_on_input && applied != "expert_output") NotBuilt("weights_applied_to", applied);
+  return rule;
+}
+
+RowMatrix RouterLogits(const Json& layer, const Safetensors& file, const RowMatrix& hidden) {
+  const Json& router = layer.at("router");
+  const RouterRule rule = ReadRouterRule(layer);
+  RowMatrix logits = RouterInput(router.at("pre_norm"), file, hidden) *
+                     LoadMatrix(file, router.at("weight")).transpose();
+  const std::vector<double> bias = Values(file, router.at("bias"));
+  for (Eigen::Index e = 0; e < logits.cols(); ++e)
+    for (Eigen::Index row = 0; row < logits.rows(); ++row)
+      logits(row, e) = StoredLogit(rule, logits(row, e), bias.empty() ? 0 : bias.at(e));
   return logits;
 }
 
 std::vector<Routed> RouteToken(const Json& layer, const Safetensors& file, const Vector& logits,
                                int token) {
   const Json& router = layer.at("router");
-  const std::string scope = router.at("score_scope"), scoring = router.at("scoring");
-  if (router.at("selection") == "sparsemixer") return Sparsemixer(router, logits);
-  if (scope != "all_experts" && scope != "selected_only") NotBuilt("score_scope", scope);
-  const Vector values = scope == "all_experts" ? Scores(scoring, logits) : logits;
-  const std::vector<int> ids = Select(layer, file, values, token);
-  Vector weights = Gather(values, ids);
-  if (scope == "selected_only") weights = Scores(scoring, weights);
+  const RouterRule rule = ReadRouterRule(layer);
+  const std::vector<double> correction = Values(file, router.at("correction_bias"));
+  const std::vector<double> per_expert = Values(file, router.at("per_expert_scale"));
+  std::vector<std::int64_t> hash;
+  if (rule.selection == SelectionKind::kHash) hash = HashRow(router, file, token);
+  const RoutedRow row = RouteRow(rule, {{}, correction, per_expert, hash}, AsSpan(logits));
+  if (row.refusal) throw UsageError("token " + std::to_string(token) + ": " + *row.refusal);
   std::vector<Routed> routed;
-  for (std::size_t i = 0; i < ids.size(); ++i) routed.push_back({ids[i], weights[i]});
-  FinishWeights(router, file, routed);
+  for (std::size_t i = 0; i < row.ids.size(); ++i) routed.push_back({row.ids[i], row.weights[i]});
   return routed;
 }
 

@@ -1,0 +1,79 @@
+#include "reference/expert_parallel.h"
+
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "reference/accumulation.h"
+#include "reference/bf16.h"
+#include "reference/error.h"
+
+namespace assay {
+namespace {
+
+constexpr double kUnitBf16 = 0x1p-8;
+// Half a step of BF16's subnormals.
+constexpr double kTinyBf16 = 0x1p-134;
+
+}  // namespace
+
+ExpertMap ExpertMap::Even(int experts, int ranks) {
+  std::vector<int> rank_of;
+  for (int rank = 0; rank < ranks; ++rank)
+    rank_of.insert(rank_of.end(), experts / ranks + (rank < experts % ranks ? 1 : 0), rank);
+  return {std::move(rank_of), ranks};
+}
+
+ExpertMap::ExpertMap(std::vector<int> rank_of, int ranks)
+    : rank_of_(std::move(rank_of)), ranks_(ranks) {
+  for (std::size_t e = 0; e < rank_of_.size(); ++e)
+    if (rank_of_[e] < 0 || rank_of_[e] >= ranks)
+      throw UsageError("expert " + std::to_string(e) + ": rank " + std::to_string(rank_of_[e]) +
+                       " is not one of " + std::to_string(ranks) + " ranks");
+}
+
+std::vector<int> ExpertMap::ExpertsOf(int rank) const {
+  std::vector<int> experts;
+  for (int e = 0; e < static_cast<int>(rank_of_.size()); ++e)
+    if (rank_of_[e] == rank) experts.push_back(e);
+  return experts;
+}
+
+double ExactSum(const RankSums& sums) {
+  return std::accumulate(sums.partials.begin(), sums.partials.end(), sums.shared);
+}
+
+double ReducedInOrder(const RankSums& sums) {
+  double total = 0;
+  for (const double partial : sums.partials) total = RoundToBf16(total + RoundToBf16(partial));
+  return sums.has_shared ? RoundToBf16(total + sums.shared) : total;
+}
+
+// Partials are stored intervals. Every one of ranks - 1 additions rounds to BF16 at worst; no
+// partial sum exceeds the sum of magnitudes, itself grown by the roundings before.
+ReducedInterval AdmissibleReduced(const RankSums& sums, std::span<const double> partial_error,
+                                  double shared_error) {
+  double low = 0, high = 0, magnitude = 0;
+  for (std::size_t r = 0; r < sums.partials.size(); ++r) {
+    const double a = RoundToBf16(sums.partials[r] - partial_error[r]);
+    const double b = RoundToBf16(sums.partials[r] + partial_error[r]);
+    low += a;
+    high += b;
+    magnitude += std::max(std::fabs(a), std::fabs(b));
+  }
+  const double additions = static_cast<double>(sums.partials.size()) - 1;
+  const double grown = magnitude * std::pow(1 + kUnitBf16, additions);
+  const double loss = additions * (kUnitBf16 * grown + kTinyBf16);
+  if (sums.partials.size() == 1 && !sums.has_shared) return {low, high};
+  // The sum is stored, then the shared term is added in FP32 and stored again.
+  low = RoundToBf16(low - loss);
+  high = RoundToBf16(high + loss);
+  if (!sums.has_shared) return {low, high};
+  const double fp32 =
+      2 * kUnitFp32 *
+      (std::max(std::fabs(low), std::fabs(high)) + std::fabs(sums.shared) + shared_error);
+  return {RoundToBf16(low + sums.shared - shared_error - fp32),
+          RoundToBf16(high + sums.shared + shared_error + fp32)};
+}
+
+}  // namespace assay
