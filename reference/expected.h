@@ -11,6 +11,8 @@
 
 namespace assay {
 
+struct Contract;  // rounding_contract.h
+
 // A BF16 interval per element, as doubles on the BF16 grid; an observed value is admissible iff
 // low <= value <= high. NaN bounds mean: only NaN is admissible there; `nan`: NaN is admissible too
 // (partial sums may overflow).
@@ -36,6 +38,7 @@ struct Selection {
 // Intermediates, where a path shows them. Slots are row * top_k + slot.
 struct StageExpected {
   std::vector<Interval> gate, up;                // [rows * top_k, inter]
+  std::vector<Interval> act;                     // [rows * top_k, inter], what down reads
   std::vector<Interval> down;                    // [rows * top_k, hidden]
   std::vector<Interval> shared_gate, shared_up;  // [rows, shared inter]
   std::vector<Interval> shared_down;             // [rows, hidden]
@@ -55,11 +58,15 @@ class LayerReference {
   // thirty times tighter for thousands of inputs.
   explicit LayerReference(const LayerData& layer,
                           Accumulation accumulation = Accumulation::kAnyOrder);
+  // Another rounding contract than production's.
+  LayerReference(const LayerData& layer, const Contract& contract);
   ~LayerReference();
 
   const RouterExpected& Router() const;
   // y given the path's own selection. Every id must be an expert that the layer has built.
   OutputExpected Evaluate(const Selection& selection) const;
+  // Its `exact` alone, [rows, hidden], without bounds or stages: several times faster.
+  std::vector<double> Exact(const Selection& selection) const;
 
  private:
   struct State;

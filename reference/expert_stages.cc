@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "reference/fp32_error.h"
-#include "reference/interval.h"
+#include "reference/contract_steps.h"
+#include "reference/tensor_core.h"
 
 namespace assay {
 namespace {
@@ -66,6 +66,34 @@ void RunPanels(const std::vector<PanelTask>& tasks) {
   }
 }
 
+bool InOrder(const Contract& contract) {
+  return contract.accumulate.order == Accumulation::kChainOrLanes;
+}
+bool IsCoded(const ActivationCodes& codes) { return codes.element != CodeElement::kNone; }
+
+// Columns of absolute: magnitudes of all tokens, then radii of all tokens.
+void PutBalls(const std::vector<Interval>& values, Eigen::Index column, Operands& operands) {
+  const Eigen::Index count = operands.production.cols();
+  for (Eigen::Index i = 0; i < operands.production.rows(); ++i) {
+    const Ball ball = BallAround(values[i]);
+    operands.production(i, column) = ball.center;
+    operands.absolute(i, column) = std::fabs(ball.center) + ball.radius;
+    operands.absolute(i, count + column) = ball.radius;
+  }
+}
+
+// The input as its codes mean it; their exact values stay beside.
+void CodeInput(Work& work) {
+  const Eigen::MatrixXd& exact = work.input.exact;
+  work.input.absolute.resize(exact.rows(), 2 * exact.cols());
+  for (Eigen::Index column = 0; column < exact.cols(); ++column) {
+    std::vector<Interval> values;
+    for (const double x : exact.col(column)) values.push_back({x, x});
+    QuantiseIntervals(work.rules.contract.input, values);
+    PutBalls(values, column, work.input);
+  }
+}
+
 void TakeInput(Work& work, const Eigen::MatrixXd& input) {
   const auto count = static_cast<Eigen::Index>(work.batch.rows.size());
   work.input.production.resize(input.rows(), count);
@@ -73,39 +101,52 @@ void TakeInput(Work& work, const Eigen::MatrixXd& input) {
     work.input.production.col(i) = input.col(work.batch.rows[i]);
   work.input.absolute = work.input.production.cwiseAbs();
   work.input.exact = work.input.production;
-  work.input.want_partials = work.rules.accumulation == Accumulation::kChainOrLanes;
+  work.input.want_partials = InOrder(work.rules.contract);
+  if (IsCoded(work.rules.contract.input)) CodeInput(work);
 }
 
 double PartialsAt(const Sums& sums, Eigen::Index row, Eigen::Index column) {
   return sums.partials.size() > 0 ? sums.partials(row, column) : 0;
 }
 
+// One product as stored. The operands may lie anywhere in their balls: the sum moves by `spread` at
+// most, and so does every partial sum. `parts`: products for each pair of operands.
+Interval StoredProduct(const AccumulateModel& model, Store store, const Sums& sums, double terms,
+                       Eigen::Index row, Eigen::Index column, int parts = 1) {
+  const Eigen::Index count = sums.production.cols();
+  const double spread =
+      sums.absolute.cols() > count ? sums.absolute(row, count + column) * kDoubleSlack : 0;
+  // The low part of a pair adds 2^-8 of the high one.
+  const double magnitude = sums.absolute(row, column) * (parts == 1 ? 1 : 1 + 0x1p-7);
+  const SumSize size{terms * parts, magnitude,
+                     (PartialsAt(sums, row, column) + terms * spread) * parts};
+  return StoredSum(store, sums.production(row, column), spread + SumBound(model, size), magnitude);
+}
+
 std::vector<Interval> StoredColumn(const Work& work, const Sums& sums, Eigen::Index column) {
+  const Contract& contract = work.rules.contract;
   std::vector<Interval> stored(sums.production.rows());
-  for (Eigen::Index i = 0; i < sums.production.rows(); ++i) {
-    const double magnitude = sums.absolute(i, column);
-    const SumSize size{double(work.batch.weights->gate.columns), magnitude,
-                       PartialsAt(sums, i, column)};
-    stored[i] = StoredSum(sums.production(i, column),
-                          AccumulationBound(work.rules.accumulation, size), magnitude);
-  }
+  for (Eigen::Index i = 0; i < sums.production.rows(); ++i)
+    stored[i] = StoredProduct(contract.accumulate, contract.gate_up, sums,
+                              work.batch.weights->gate.columns, i, column);
   return stored;
 }
 
-// Columns of activations.absolute: magnitudes of all tokens, then radii of all tokens.
 void TakeActivations(Work& work, std::size_t token) {
   const auto column = static_cast<Eigen::Index>(token);
-  const auto count = static_cast<Eigen::Index>(work.batch.rows.size());
+  const Contract& contract = work.rules.contract;
   TokenResult& result = *work.batch.results[token];
   result.gate = StoredColumn(work, work.gate, column);
   result.up = StoredColumn(work, work.up, column);
-  for (Eigen::Index i = 0; i < work.activations.production.rows(); ++i) {
-    const Ball ball = BallAround(ActivationInterval(result.gate[i], result.up[i]));
-    work.activations.production(i, column) = ball.center;
-    work.activations.absolute(i, column) = std::fabs(ball.center) + ball.radius;
-    work.activations.absolute(i, count + column) = ball.radius;
-    work.activations.exact(i, column) = Silu(work.gate.exact(i, column)) * work.up.exact(i, column);
+  result.act.resize(result.gate.size());
+  for (std::size_t i = 0; i < result.act.size(); ++i) {
+    result.act[i] = Stored(contract.act, HiddenInterval(contract, result.gate[i], result.up[i]));
+    const auto row = static_cast<Eigen::Index>(i);
+    work.activations.exact(row, column) =
+        HiddenValue(contract.expert, work.gate.exact(row, column), work.up.exact(row, column));
   }
+  QuantiseIntervals(contract.hidden, result.act);
+  PutBalls(result.act, column, work.activations);
 }
 
 void SizeActivations(Work& work) {
@@ -119,19 +160,15 @@ void SizeActivations(Work& work) {
 
 void StoreDown(Work& work, std::size_t token) {
   const auto column = static_cast<Eigen::Index>(token);
-  const auto count = static_cast<Eigen::Index>(work.batch.rows.size());
   TokenResult& result = *work.batch.results[token];
-  const double terms = work.batch.weights->down.columns;
+  const Contract& contract = work.rules.contract;
   const Eigen::Index hidden = work.down.production.rows();
   result.down.resize(hidden);
   result.down_exact.resize(hidden);
   for (Eigen::Index i = 0; i < hidden; ++i) {
-    const double spread = work.down.absolute(i, count + column) * kDoubleSlack;
-    const double magnitude = work.down.absolute(i, column);
-    // The partial sums of other activations inside their balls differ by the spread at most.
-    const SumSize size{terms, magnitude, PartialsAt(work.down, i, column) + terms * spread};
-    const double radius = spread + AccumulationBound(work.rules.accumulation, size);
-    result.down[i] = StoredSum(work.down.production(i, column), radius, magnitude);
+    result.down[i] = StoredProduct(contract.accumulate, contract.down, work.down,
+                                   work.batch.weights->down.columns, i, column,
+                                   contract.act == Store::kBf16Pair ? 2 : 1);
     result.down_exact[i] = work.down.exact(i, column);
   }
 }
@@ -165,23 +202,7 @@ void Down(std::vector<Work>& works) {
   RunPanels(tasks);
 }
 
-Interval SiluRange(const Interval& gate) {
-  const double a = Silu(gate.low), b = Silu(gate.high);
-  const bool holds_minimum = gate.low < kSiluArgMin && kSiluArgMin < gate.high;
-  return {holds_minimum ? kSiluMin : std::min(a, b), std::max(a, b)};
-}
-
 }  // namespace
-
-Interval ActivationInterval(const Interval& gate, const Interval& up) {
-  if (IsOnlyNan(gate) || IsOnlyNan(up)) return OnlyNan();
-  if (!IsFinite(gate) || !IsFinite(up)) return Anything();
-  const Interval product = Product(SiluRange(gate), up);
-  const double floor = kSwigluFloor * Largest(up) + kFp32Tiny;
-  const Interval computed{product.low - kSwigluError * std::fabs(product.low) - floor,
-                          product.high + kSwigluError * std::fabs(product.high) + floor};
-  return Largest(computed) > kFp32Max ? Anything() : computed;
-}
 
 void EvaluateBatches(std::vector<ExpertBatch> batches, const Eigen::MatrixXd& input,
                      const StageRules& rules) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "reference/error.h"
+#include "reference/exact_stages.h"
 #include "reference/expected.h"
 #include "reference/expert_stages.h"
 #include "reference/fp32_error.h"
@@ -83,7 +84,7 @@ struct LayerReference::State {
   using Key = std::pair<int, int>;  // expert, row
 
   const LayerData& layer;
-  Accumulation accumulation;
+  Contract contract;
   RouterExpected router;
   Eigen::MatrixXd input;
   // Results do not depend on routing weights, so a second path's selection finds most of them.
@@ -117,7 +118,27 @@ struct LayerReference::State {
     }
     std::vector<ExpertBatch> batches;
     for (auto& [expert, batch] : missing) batches.push_back(std::move(batch));
-    EvaluateBatches(std::move(batches), input, {p.codes, accumulation});
+    EvaluateBatches(std::move(batches), input, {p.codes, contract});
+  }
+
+  // Row and factor of every use of every expert, by expert.
+  std::vector<ExactBatch> ExactBatches(const Selection& selection) const {
+    const Problem& p = layer.problem;
+    std::map<int, ExactBatch> uses;
+    const auto use = [&](int expert, int row, double factor) {
+      ExactBatch& batch = uses[expert];
+      batch.weights = &Weights(expert);
+      batch.rows.push_back(row);
+      batch.factors.push_back(factor);
+    };
+    for (int row = 0; row < p.rows; ++row) {
+      for (int slot = row * p.top_k; slot < (row + 1) * p.top_k; ++slot)
+        use(static_cast<int>(selection.ids[slot]), row, selection.weights[slot]);
+      if (layer.shared) use(kShared, row, SharedFactor(layer, input, row).weight_exact);
+    }
+    std::vector<ExactBatch> batches;
+    for (auto& [expert, batch] : uses) batches.push_back(std::move(batch));
+    return batches;
   }
 
   std::vector<Term> Terms(const Selection& selection, int row) const {
@@ -136,6 +157,21 @@ struct LayerReference::State {
 
 namespace {
 
+// The routed sum as stored, then the shared term: two terms, the first a BF16 interval.
+void StoreAgain(const Blended& routed, const Term& shared, std::size_t routed_terms, int i,
+                Blended& both) {
+  const double radius =
+      AccumulationBound(Accumulation::kAnyOrder, {double(routed_terms), routed.magnitude});
+  const Interval stored =
+      StoredSum((routed.sum.low + routed.sum.high) / 2,
+                (routed.sum.high - routed.sum.low) / 2 + radius, routed.magnitude);
+  both = routed;
+  both.sum = stored;
+  both.magnitude = Largest(stored);
+  both.unbounded |= !IsFinite(stored);
+  both.Add(shared, i);
+}
+
 // Few terms: the order of the blend does not matter for the bound.
 void StoreElement(const Blended& b, std::size_t terms, std::size_t at, OutputExpected& out) {
   out.exact[at] = b.exact;
@@ -147,11 +183,15 @@ void StoreElement(const Blended& b, std::size_t terms, std::size_t at, OutputExp
                                  : StoredSum(out.center[at], out.error[at], b.magnitude);
 }
 
-void BlendRow(const std::vector<Term>& terms, std::size_t first, int hidden, OutputExpected& out) {
+// `apart`: the last term is the shared one and is added to the stored sum of the others.
+void BlendRow(const std::vector<Term>& terms, bool apart, std::size_t first, int hidden,
+              OutputExpected& out) {
+  const std::size_t together = terms.size() - (apart ? 1 : 0);
   for (int i = 0; i < hidden; ++i) {
     Blended blended;
-    for (const Term& term : terms) blended.Add(term, i);
-    StoreElement(blended, terms.size(), first + i, out);
+    for (std::size_t t = 0; t < together; ++t) blended.Add(terms[t], i);
+    if (apart) StoreAgain(Blended(blended), terms.back(), together, i, blended);
+    StoreElement(blended, apart ? 2 : terms.size(), first + i, out);
   }
 }
 
@@ -164,19 +204,49 @@ void AppendStages(const std::vector<Term>& terms, std::size_t top_k, StageExpect
     const bool routed = i < top_k;
     Append(routed ? stages.gate : stages.shared_gate, terms[i].result->gate);
     Append(routed ? stages.up : stages.shared_up, terms[i].result->up);
+    if (routed) Append(stages.act, terms[i].result->act);
     Append(routed ? stages.down : stages.shared_down, terms[i].result->down);
   }
 }
 
 }  // namespace
 
+namespace {
+
+Contract ProductionWith(Accumulation order) {
+  Contract contract;
+  contract.accumulate.order = order;
+  return contract;
+}
+
+// The router is an FP32 product of its own, whatever the experts' products run on.
+Accumulation RouterOrder(const Contract& contract) {
+  return contract.accumulate.block == 0 ? contract.accumulate.order : Accumulation::kAnyOrder;
+}
+
+}  // namespace
+
 LayerReference::LayerReference(const LayerData& layer, Accumulation accumulation)
-    : state_(new State{
-          layer, accumulation, ExpectRouter(layer, accumulation), InputMatrix(layer), {}, {}}) {}
+    : LayerReference(layer, ProductionWith(accumulation)) {}
+
+LayerReference::LayerReference(const LayerData& layer, const Contract& contract)
+    : state_(new State{layer,
+                       contract,
+                       ExpectRouter(layer, RouterOrder(contract)),
+                       InputMatrix(layer),
+                       {},
+                       {}}) {}
 
 LayerReference::~LayerReference() = default;
 
 const RouterExpected& LayerReference::Router() const { return state_->router; }
+
+std::vector<double> LayerReference::Exact(const Selection& selection) const {
+  RequireShape(state_->layer.problem, selection);
+  const Eigen::MatrixXd output =
+      ExactSum(state_->ExactBatches(selection), state_->input, state_->layer.problem.codes);
+  return {output.data(), output.data() + output.size()};  // [hidden, rows] by column
+}
 
 OutputExpected LayerReference::Evaluate(const Selection& selection) const {
   const Problem& p = state_->layer.problem;
@@ -191,7 +261,8 @@ OutputExpected LayerReference::Evaluate(const Selection& selection) const {
   out.stored.resize(size);
   for (int row = 0; row < p.rows; ++row) {
     const std::vector<Term> terms = state_->Terms(selection, row);
-    BlendRow(terms, std::size_t(row) * p.hidden, p.hidden, out);
+    const bool apart = state_->contract.blend == Blend::kTwoRoundings && state_->layer.shared;
+    BlendRow(terms, apart, std::size_t(row) * p.hidden, p.hidden, out);
     AppendStages(terms, p.top_k, out.stages);
   }
   return out;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "reference/bf16.h"
+#include "reference/decode_fp8.h"
 #include "reference/e2m1.h"
 #include "reference/e4m3.h"
 #include "reference/e8m0.h"
@@ -55,6 +56,57 @@ void DecodeBf16(const PackedMatrix& m, int row, double* out) {
     out[i] = Bf16ToFloat(static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8));
 }
 
+// Two codes of a byte as doubles: one 16-byte load.
+struct alignas(16) E2m1Doubles {
+  double even = 0, odd = 0;
+};
+constexpr std::array<E2m1Doubles, 256> MakeE2m1Doubles() {
+  std::array<E2m1Doubles, 256> pairs{};
+  for (int byte = 0; byte < 256; ++byte)
+    pairs[byte] = {kE2m1Pairs[byte].even, kE2m1Pairs[byte].odd};
+  return pairs;
+}
+constexpr std::array<E2m1Doubles, 256> kE2m1Doubles = MakeE2m1Doubles();
+
+// Exact weights [first, first + count) of a row; both are multiples of the group.
+template <int kGroup, class ScaleOf>
+void DecodeFp4Range(const PackedMatrix& m, int row, int first, int count, double* out,
+                    ScaleOf scale_of) {
+  const std::uint8_t* codes = m.payload.data() + (std::size_t(row) * m.columns + first) / 2;
+  const std::uint8_t* scales = m.scales.data() + (std::size_t(row) * m.columns + first) / kGroup;
+  for (int at = 0; at < count; at += kGroup, ++scales) {
+    const double scale = scale_of(*scales);
+    for (int i = 0; i < kGroup / 2; ++i, ++codes, out += 2) {
+      out[0] = kE2m1Doubles[*codes].even * scale;
+      out[1] = kE2m1Doubles[*codes].odd * scale;
+    }
+  }
+}
+
+void DecodeBf16Range(const PackedMatrix& m, int row, int first, int count, double* out) {
+  const std::uint8_t* bytes = m.payload.data() + (std::size_t(row) * m.columns + first) * 2;
+  for (int i = 0; i < count; ++i, bytes += 2)
+    out[i] = Bf16ToFloat(static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8));
+}
+
+void DecodeExactRange(const PackedMatrix& m, CodePolicy policy, int row, int first, int count,
+                      double* out) {
+  switch (m.format) {
+    case Format::kNvfp4:
+      return DecodeFp4Range<16>(m, row, first, count, out, [&](std::uint8_t code) {
+        return double{kE4m3Values[code]} * double{m.global_scale};
+      });
+    case Format::kMxfp4:
+      return DecodeFp4Range<32>(m, row, first, count, out,
+                                [&](std::uint8_t code) { return DecodeE8m0(code, policy); });
+    case Format::kBf16:
+      return DecodeBf16Range(m, row, first, count, out);
+    default:
+      throw UnsupportedProblem("format=" + std::string(Token(m.format)) +
+                               ": the reference does not decode it yet");
+  }
+}
+
 using PanelView = Eigen::Map<Panel>;
 
 PanelView View(std::vector<double>& memory, int rows, int columns) {
@@ -62,11 +114,12 @@ PanelView View(std::vector<double>& memory, int rows, int columns) {
   return {memory.data(), rows, columns};
 }
 
+constexpr Eigen::Index kFewVectors = 8;
+
 // For a few vectors, one product each is several times faster than a matrix product, which would
 // first repack the panel.
 void MultiplyInto(const PanelView& panel, const Eigen::MatrixXd& operands, int first,
                   Eigen::MatrixXd& sums) {
-  constexpr Eigen::Index kFewVectors = 8;
   if (operands.cols() > kFewVectors) {
     sums.middleRows(first, panel.rows()).noalias() = panel * operands;
     return;
@@ -128,6 +181,10 @@ void DecodeRow(const PackedMatrix& matrix, CodePolicy policy, int row, double* p
       return DecodeMxfp4(matrix, policy, row, production);
     case Format::kBf16:
       return DecodeBf16(matrix, row, production);
+    case Format::kFp8Block:
+    case Format::kFp8Channel:
+    case Format::kMxfp8:
+      return DecodeFp8Row(matrix, policy, row, production);
     default:
       throw UnsupportedProblem("format=" + std::string(Token(matrix.format)) +
                                ": the reference does not decode it yet");
@@ -152,6 +209,29 @@ void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands
   MultiplyInto(exact, operands.exact, first, sums.exact);
   production = production.cwiseAbs();
   MultiplyInto(production, operands.absolute, first, sums.absolute);
+}
+
+int ExactPanelRows(int vectors) { return vectors > kFewVectors ? 128 : 32; }
+
+void MultiplyExactPanel(const PackedMatrix& matrix, CodePolicy policy,
+                        const Eigen::MatrixXd& operands, int first, int count,
+                        Eigen::MatrixXd& sums) {
+  thread_local std::vector<double> memory;
+  const bool few = operands.cols() <= kFewVectors;
+  const int depth = few ? 256 : 512;
+  for (int from = 0; from < matrix.columns; from += depth) {
+    const int inputs = std::min(depth, matrix.columns - from);
+    PanelView tile = View(memory, count, inputs);
+    for (int i = 0; i < count; ++i)
+      DecodeExactRange(matrix, policy, first + i, from, inputs, tile.row(i).data());
+    const auto part = operands.middleRows(from, inputs);
+    auto out = sums.middleRows(first, count);
+    if (!few) {
+      out.noalias() += tile * part;
+      continue;
+    }
+    for (Eigen::Index v = 0; v < operands.cols(); ++v) out.col(v).noalias() += tile * part.col(v);
+  }
 }
 
 Sums Multiply(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands) {

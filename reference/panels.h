@@ -34,6 +34,15 @@ int PanelRows(int columns);
 void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands,
                    int first, int count, Sums& sums);
 
+// Exact products alone: sums [matrix rows, vectors], rows [first, first + count), += weights *
+// operands. Decodes a tile of a few hundred inputs at a time.
+void MultiplyExactPanel(const PackedMatrix& matrix, CodePolicy policy,
+                        const Eigen::MatrixXd& operands, int first, int count,
+                        Eigen::MatrixXd& sums);
+
+// Rows that one panel of exact products holds for so many vectors.
+int ExactPanelRows(int vectors);
+
 // The whole matrix, on one thread.
 Sums Multiply(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands);
 
