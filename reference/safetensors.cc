@@ -1,9 +1,13 @@
 #include "reference/safetensors.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 
 #include "reference/bf16.h"
 #include "reference/error.h"
@@ -94,7 +98,7 @@ std::uint64_t LittleEndian64(const std::uint8_t* bytes) {
   return value;
 }
 
-std::uint64_t HeaderLength(const std::vector<std::uint8_t>& bytes, const Checker& check) {
+std::uint64_t HeaderLength(std::span<const std::uint8_t> bytes, const Checker& check) {
   if (bytes.size() < 8) check.Fail("header: the file has fewer than 8 bytes");
   const std::uint64_t length = LittleEndian64(bytes.data());
   if (length > kMaxHeader) check.Fail("header: " + std::to_string(length) + " bytes are too many");
@@ -103,6 +107,36 @@ std::uint64_t HeaderLength(const std::vector<std::uint8_t>& bytes, const Checker
                std::to_string(bytes.size() - 8));
   return length;
 }
+
+// A file in memory, read-only.
+class Mapping {
+ public:
+  explicit Mapping(const std::string& file) {
+    const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    const bool regular =
+        descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+    if (regular && status.st_size > 0) {
+      size_ = static_cast<std::size_t>(status.st_size);
+      start_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    }
+    if (descriptor >= 0) close(descriptor);
+    if (!regular || start_ == MAP_FAILED) throw UsageError(file + ": cannot be read");
+  }
+  ~Mapping() {
+    if (start_ != nullptr) munmap(start_, size_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  std::span<const std::uint8_t> Bytes() const {
+    return {static_cast<const std::uint8_t*>(start_), size_};
+  }
+
+ private:
+  void* start_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 template <class Word>
 std::vector<double> Widen(std::span<const std::uint8_t> bytes, double (*convert)(Word)) {
@@ -131,21 +165,27 @@ std::int64_t TensorView::Count() const {
 }
 
 Safetensors Safetensors::Open(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw UsageError(file.string() + ": cannot be read");
-  std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(stream), {}};
-  return Parse(std::move(bytes), file.string());
+  const auto mapping = std::make_shared<const Mapping>(file.string());
+  Safetensors result = ParseSpan(mapping->Bytes(), file.string());
+  result.owner_ = mapping;
+  return result;
 }
 
 Safetensors Safetensors::Parse(std::vector<std::uint8_t> bytes, std::string name) {
+  const auto owner = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
+  Safetensors result = ParseSpan(*owner, std::move(name));
+  result.owner_ = owner;
+  return result;
+}
+
+Safetensors Safetensors::ParseSpan(std::span<const std::uint8_t> bytes, std::string name) {
   Safetensors result;
   result.name_ = std::move(name);
-  result.bytes_ = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
   const Checker check{result.name_};
-  const std::uint64_t header = HeaderLength(*result.bytes_, check);
-  const char* json = reinterpret_cast<const char*>(result.bytes_->data()) + 8;
+  const std::uint64_t header = HeaderLength(bytes, check);
+  const char* json = reinterpret_cast<const char*>(bytes.data()) + 8;
   const auto entries = ParseHeader({json, header}, result.name_);
-  const auto data = std::span(*result.bytes_).subspan(8 + header);
+  const auto data = bytes.subspan(8 + header);
   for (const HeaderEntry& entry : entries) {
     check.CheckOffsets(entry, data.size());
     result.tensors_[entry.name] = {

@@ -23,7 +23,8 @@ struct TensorView {
 
 class Safetensors {
  public:
-  // Throws UsageError that names the file, the tensor and the broken rule.
+  // Maps the file, so that only what is read comes from the disk; the file must not shrink while it
+  // is open. Throws UsageError that names the file, the tensor and the broken rule.
   static Safetensors Open(const std::filesystem::path& file);
   // The same from memory; `name` stands for the file in messages.
   static Safetensors Parse(std::vector<std::uint8_t> bytes, std::string name);
@@ -40,8 +41,10 @@ class Safetensors {
   std::vector<double> Doubles(std::string_view tensor) const;
 
  private:
+  static Safetensors ParseSpan(std::span<const std::uint8_t> bytes, std::string name);
+
   std::string name_;
-  std::shared_ptr<const std::vector<std::uint8_t>> bytes_;
+  std::shared_ptr<const void> owner_;  // keeps `bytes` of all tensors alive
   std::map<std::string, TensorView> tensors_;
 };
 
