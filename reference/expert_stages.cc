@@ -123,12 +123,21 @@ Interval StoredProduct(const AccumulateModel& model, Store store, const Sums& su
   return StoredSum(store, sums.production(row, column), spread + SumBound(model, size), magnitude);
 }
 
+// A product of an FP8 weight and an FP32 scale may be formed in FP32 first.
+AccumulateModel ModelFor(const Work& work, const PackedMatrix& matrix) {
+  AccumulateModel model = work.rules.contract.accumulate;
+  model.scale_roundings +=
+      matrix.format == Format::kFp8Block || matrix.format == Format::kFp8Channel;
+  return model;
+}
+
 std::vector<Interval> StoredColumn(const Work& work, const Sums& sums, Eigen::Index column) {
   const Contract& contract = work.rules.contract;
+  const AccumulateModel model = ModelFor(work, work.batch.weights->gate);
   std::vector<Interval> stored(sums.production.rows());
   for (Eigen::Index i = 0; i < sums.production.rows(); ++i)
-    stored[i] = StoredProduct(contract.accumulate, contract.gate_up, sums,
-                              work.batch.weights->gate.columns, i, column);
+    stored[i] =
+        StoredProduct(model, contract.gate_up, sums, work.batch.weights->gate.columns, i, column);
   return stored;
 }
 
@@ -163,12 +172,13 @@ void StoreDown(Work& work, std::size_t token) {
   TokenResult& result = *work.batch.results[token];
   const Contract& contract = work.rules.contract;
   const Eigen::Index hidden = work.down.production.rows();
+  const AccumulateModel model = ModelFor(work, work.batch.weights->down);
   result.down.resize(hidden);
   result.down_exact.resize(hidden);
   for (Eigen::Index i = 0; i < hidden; ++i) {
-    result.down[i] = StoredProduct(contract.accumulate, contract.down, work.down,
-                                   work.batch.weights->down.columns, i, column,
-                                   contract.act == Store::kBf16Pair ? 2 : 1);
+    result.down[i] =
+        StoredProduct(model, contract.down, work.down, work.batch.weights->down.columns, i, column,
+                      contract.act == Store::kBf16Pair ? 2 : 1);
     result.down_exact[i] = work.down.exact(i, column);
   }
 }

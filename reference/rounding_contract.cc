@@ -48,7 +48,9 @@ std::vector<Contract> Make() {
   constexpr CodeElement kFp8 = CodeElement::kE4m3;
   all.push_back(Coded("w8a8_token", {kFp8, kFp32, 0}, kHopperFp8));
   all.push_back(Coded("w8a8_block", {kFp8, kFp32, 128}, kHopperFp8));
-  all.push_back(Coded("w8a8_ue8m0", {kFp8, kE8m0Ceil, 128}, kBlackwellFp8));
+  AccumulateModel blackwell_chunks = kBlackwellFp8;
+  blackwell_chunks.promote = 128;
+  all.push_back(Coded("w8a8_ue8m0", {kFp8, kE8m0Ceil, 128}, blackwell_chunks));
   all.push_back(Coded("w4a8", {kFp8, kFp32, 0}, kHopperFp8));
   all.push_back(Coded("mxfp8", {kFp8, kE8m0Floor, 32}, kBlackwellFp8));
   all.push_back(Coded("nvfp4_w4a4", {CodeElement::kE2m1, kE4m3, 16}, kBlackwellFp4));
