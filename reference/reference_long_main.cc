@@ -19,7 +19,8 @@ bool Holds(const Tally& t) {
 }
 
 Tally Study(const Contract& contract, long cases) {
-  Tally tally{std::string(contract.name)};
+  Tally tally;
+  tally.contract = contract.name;
   for (long seed = 0; seed < cases; ++seed)
     bounds_study::RunCase(static_cast<std::uint64_t>(seed), contract, tally);
   return tally;
