@@ -108,6 +108,39 @@ TEST(Safetensors, RejectsAHeaderLongerThanTheFile) {
   EXPECT_THROW(Safetensors::Parse({1, 2, 3}, "x"), UsageError);
 }
 
+std::string ErrorOfBytes(std::vector<std::uint8_t> bytes) {
+  try {
+    Safetensors::Parse(std::move(bytes), "x");
+    return "fine";
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
+TEST(Safetensors, NamesTruncationAndHugeHeaders) {
+  EXPECT_EQ(ErrorOfBytes({1, 2, 3}), "x: header: the file has fewer than 8 bytes");
+  EXPECT_EQ(ErrorOfBytes({200, 0, 0, 0, 0, 0, 0, 0, '{', '}'}),
+            "x: header: claims 200 bytes, the file has 2");
+  EXPECT_EQ(ErrorOfBytes({0, 0, 0, 0, 0, 0, 0, 0x80, '{', '}'}),
+            "x: header: 9223372036854775808 bytes are too many");
+  // The data end one byte early.
+  EXPECT_EQ(ErrorOf("{" + Entry("t", "U8", "[8]", "[0,8]") + "}", 7),
+            "x.safetensors: tensor \"t\": data_offsets [0, 8] leave the 7 bytes of data");
+}
+
+TEST(Safetensors, AMappedFileIsReadAsFromMemory) {
+  const char* path = ASSAY_GOLDENS "/formats/mxfp4-a.safetensors";
+  std::ifstream stream(path, std::ios::binary);
+  const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(stream), {}};
+  const Safetensors mapped = Safetensors::Open(path), parsed = Safetensors::Parse(bytes, "x");
+  ASSERT_EQ(mapped.Tensors().size(), parsed.Tensors().size());
+  for (const auto& [name, view] : mapped.Tensors()) {
+    const auto other = parsed.Get(name).bytes;
+    EXPECT_TRUE(std::equal(view.bytes.begin(), view.bytes.end(), other.begin(), other.end()))
+        << name;
+  }
+}
+
 TEST(Safetensors, AsksForTheRightType) {
   const Safetensors file =
       Safetensors::Parse(FileOf("{" + Entry("a", "U8", "[8]", "[0,8]") + "}", 8), "x");
