@@ -54,6 +54,15 @@ void Split(const std::string& packing, const Matrix& fused, Matrix& gate, Matrix
   SplitFused(interleaved ? FusedOrder::kInterleaved : FusedOrder::kConcatenated, fused, gate, up);
 }
 
+// Which of the two a fused matrix holds first; null where nothing is fused.
+void Order(const Json& experts, Network& network) {
+  const Json& order = experts.at("order");
+  if (order.is_null() || order == "gate_then_up" || order == "up_only") return;
+  if (order != "up_then_gate") NotBuilt("order", order.dump());
+  network.gate.swap(network.up);
+  network.gate_bias.swap(network.up_bias);
+}
+
 void LoadBiases(const Json& experts, const Safetensors& file, int expert, Network& network) {
   if (!experts.at("gate_up_bias").is_null())
     Split<Vector>(experts.at("packing"),
@@ -76,6 +85,7 @@ Network LoadExpert(const Json& layer, const Safetensors& file, int expert) {
   }
   network.down = ExpertMatrix(layer, file, experts.at("down"), expert);
   LoadBiases(experts, file, expert, network);
+  Order(experts, network);
   return network;
 }
 
