@@ -31,8 +31,12 @@ Table FieldsTable() {
 }
 
 Table ModelsTable() {
-  Table table({"model"});
-  for (const std::string& name : ModelNames()) table.Add({name});
+  Table table({"model", "hidden x inter, top_k of experts", "router", "activation", "shared",
+               "formats", "no case field yet"});
+  for (const ModelInfo& model : ModelInfos()) {
+    table.Add({model.name + (model.sure ? "" : " (unsure)"), model.shape, model.router,
+               model.activation, model.shared, model.formats, model.undescribed});
+  }
   return table;
 }
 

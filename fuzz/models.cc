@@ -93,6 +93,63 @@ bool Described(std::string_view key) {
              std::end(kNotOfTheLayer);
 }
 
+std::string TextOf(const toml::table& model, std::string_view key) {
+  const toml::node* node = model.get(key);
+  return node == nullptr ? "" : Text(*node);
+}
+
+// "softmax norm=on scale=2.5": the kind, and every field about routing that the model sets.
+std::string RouterText(const toml::table& model) {
+  std::string text = TextOf(model, "router");
+  for (const char* key : {"norm_topk_prob", "routed_scaling_factor", "groups", "groups_kept",
+                          "zero_experts", "router_bias", "router_pre_norm"}) {
+    const auto row = std::find_if(std::begin(kFieldOfKey), std::end(kFieldOfKey),
+                                  [&](const auto& r) { return std::string_view(r.first) == key; });
+    if (model.contains(key)) text += " " + std::string(row->second) + "=" + TextOf(model, key);
+  }
+  return text;
+}
+
+std::string ActivationText(const toml::table& model) {
+  const std::string limit = TextOf(model, "swiglu_limit");
+  return model["activation"].value_or(std::string("silu")) +
+         (limit.empty() ? "" : " limit=" + limit);
+}
+
+std::string SharedText(const toml::table& model) {
+  if (!model.contains("shared_inter")) return "none";
+  const std::string gate = TextOf(model, "shared_gate");
+  const bool mixed = model["mixed_bf16_shared"].value_or(false);
+  return TextOf(model, "shared_inter") + (gate.empty() ? "" : ", gate " + gate) +
+         (mixed ? ", bf16" : "");
+}
+
+std::string FormatsText(const toml::table& model) {
+  std::string text;
+  if (const toml::array* formats = model["formats"].as_array())
+    for (const toml::node& format : *formats) text += (text.empty() ? "" : " ") + Text(format);
+  return text;
+}
+
+std::string UndescribedText(const toml::table& model) {
+  std::string text;
+  for (const auto& [key, value] : model)
+    if (!Described(key.str())) text += (text.empty() ? "" : " ") + std::string(key.str());
+  return text;
+}
+
+ModelInfo InfoOf(const toml::table& model) {
+  return {NameOfModel(model),
+          TextOf(model, "hidden") + " x " + TextOf(model, "inter") + ", " + TextOf(model, "top_k") +
+              " of " + TextOf(model, "experts"),
+          RouterText(model),
+          ActivationText(model),
+          SharedText(model),
+          FormatsText(model),
+          UndescribedText(model),
+          !model["unsure"].value_or(false)};
+}
+
 // A layer without one of its features would be another layer: say so, and how to run that one.
 void RejectUndescribed(const toml::table& model, const Fields& fields) {
   for (const auto& [key, value] : model) {
@@ -104,6 +161,12 @@ void RejectUndescribed(const toml::table& model, const Fields& fields) {
 }
 
 }  // namespace
+
+std::vector<ModelInfo> ModelInfos() {
+  std::vector<ModelInfo> infos;
+  for (const toml::table* model : Models()) infos.push_back(InfoOf(*model));
+  return infos;
+}
 
 std::vector<std::string> ModelNames() {
   std::vector<std::string> names;

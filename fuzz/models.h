@@ -11,6 +11,20 @@
 
 namespace assay {
 
+// What a reader wants to know of a model; texts as a table shows them.
+struct ModelInfo {
+  std::string name;
+  std::string shape;        // "2048 x 768, 8 of 128"
+  std::string router;       // kind and what it has beside the default
+  std::string activation;   // and its limit
+  std::string shared;       // "none", or width and gate
+  std::string formats;      // that it ships in
+  std::string undescribed;  // keys of the file that no case field describes yet; "" if none
+  bool sure = true;         // all values were confirmed in a config
+};
+
+std::vector<ModelInfo> ModelInfos();  // in the order of the file
+
 std::vector<std::string> ModelNames();  // in the order of the file
 
 // The case fields that the model sets, in the order of a case line, for routed experts in `format`.
