@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "reference/fp32_error.h"
 #include "reference/panels.h"
 
 namespace assay {
@@ -35,7 +34,7 @@ void Multiply(const std::vector<Product>& products, const Eigen::MatrixXd& opera
   for (const Product& product : products) {
     product.sums->setZero(product.matrix->rows, operands.cols());
     weights += std::int64_t{product.matrix->rows} * product.matrix->columns;
-    const int step = ExactPanelRows(static_cast<int>(operands.cols()));
+    const int step = PanelRows(static_cast<int>(operands.cols()));
     for (int first = 0; first < product.matrix->rows; first += step)
       tasks.push_back({product, first, std::min(step, product.matrix->rows - first)});
   }
@@ -48,13 +47,13 @@ void Multiply(const std::vector<Product>& products, const Eigen::MatrixXd& opera
 }  // namespace
 
 Eigen::MatrixXd ExactSum(const std::vector<ExactBatch>& batches, const Eigen::MatrixXd& input,
-                         CodePolicy codes) {
+                         CodePolicy codes, const ExpertRule& rule) {
   Eigen::MatrixXd output = Eigen::MatrixXd::Zero(input.rows(), input.cols());
   Eigen::MatrixXd gate, up, down;
   for (const ExactBatch& batch : batches) {
     Multiply({{&batch.weights->gate, &gate}, {&batch.weights->up, &up}}, Gather(batch, input),
              codes);
-    gate = gate.unaryExpr([](double x) { return Silu(x); }).cwiseProduct(up);
+    gate = gate.binaryExpr(up, [&](double g, double u) { return HiddenValue(rule, g, u); });
     Multiply({{&batch.weights->down, &down}}, gate, codes);
     for (Eigen::Index i = 0; i < down.cols(); ++i)
       output.col(batch.rows[i]) += batch.factors[i] * down.col(i);

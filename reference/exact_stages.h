@@ -4,6 +4,7 @@
 #include <Eigen/Dense>
 #include <vector>
 
+#include "reference/expert_rule.h"
 #include "reference/layer_data.h"
 
 namespace assay {
@@ -15,9 +16,9 @@ struct ExactBatch {
   std::vector<double> factors;
 };
 
-// Sum over all uses of factor * down(silu(gate x) * up x), [hidden, tokens]; `input` is
+// Sum over all uses of factor * down(rule(gate x, up x)), [hidden, tokens]; `input` is
 // [hidden, tokens]. Deterministic: the order of every sum does not depend on the threads.
 Eigen::MatrixXd ExactSum(const std::vector<ExactBatch>& batches, const Eigen::MatrixXd& input,
-                         CodePolicy codes);
+                         CodePolicy codes, const ExpertRule& rule);
 
 }  // namespace assay

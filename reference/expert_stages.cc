@@ -50,7 +50,7 @@ void AddPanels(Work& work, Projection projection, const Operands& operands,
                std::vector<PanelTask>& tasks) {
   const PackedMatrix& matrix = work.Matrix(projection);
   work.SumsOf(projection).Resize(matrix.rows, operands);
-  const int step = PanelRows(matrix.columns);
+  const int step = PanelRows(static_cast<int>(operands.production.cols()));
   for (int first = 0; first < matrix.rows; first += step)
     tasks.push_back({&work, projection, first, std::min(step, matrix.rows - first)});
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "reference/bf16.h"
 #include "reference/decode_fp8.h"
@@ -56,6 +58,17 @@ void DecodeBf16(const PackedMatrix& m, int row, double* out) {
     out[i] = Bf16ToFloat(static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8));
 }
 
+constexpr int kTileInputs = 256;
+constexpr int kOrderedBlock = 32;
+
+// Eight bytes at once: the compiler may not keep single ones, which could alias what is written.
+std::uint64_t LoadWord(const std::uint8_t* bytes) {
+  std::uint64_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+static_assert(std::endian::native == std::endian::little);
+
 // Two codes of a byte as doubles: one 16-byte load.
 struct alignas(16) E2m1Doubles {
   double even = 0, odd = 0;
@@ -76,9 +89,12 @@ void DecodeFp4Range(const PackedMatrix& m, int row, int first, int count, double
   const std::uint8_t* scales = m.scales.data() + (std::size_t(row) * m.columns + first) / kGroup;
   for (int at = 0; at < count; at += kGroup, ++scales) {
     const double scale = scale_of(*scales);
-    for (int i = 0; i < kGroup / 2; ++i, ++codes, out += 2) {
-      out[0] = kE2m1Doubles[*codes].even * scale;
-      out[1] = kE2m1Doubles[*codes].odd * scale;
+    for (int part = 0; part < kGroup / 16; ++part, codes += 8, out += 16) {
+      const std::uint64_t word = LoadWord(codes);
+      // Explicit pairs: left to itself, GCC 12 shuffles eight groups at once through the stack.
+      for (int i = 0; i < 8; ++i)
+        Eigen::Array2d::Map(out + 2 * i) =
+            Eigen::Array2d::MapAligned(&kE2m1Doubles[word >> (8 * i) & 255].even) * scale;
     }
   }
 }
@@ -101,75 +117,116 @@ void DecodeExactRange(const PackedMatrix& m, CodePolicy policy, int row, int fir
                                 [&](std::uint8_t code) { return DecodeE8m0(code, policy); });
     case Format::kBf16:
       return DecodeBf16Range(m, row, first, count, out);
-    default:
-      throw UnsupportedProblem("format=" + std::string(Token(m.format)) +
-                               ": the reference does not decode it yet");
+    default:  // whole rows, see TileInputs
+      return DecodeRow(m, policy, row, out, out);
   }
+}
+
+// Part of a row in all forms that a product with bounds needs.
+struct RowForms {
+  double *production, *exact;  // exact is the same memory where the format makes no difference
+  float* magnitude;
+};
+
+using Group = Eigen::Array<float, 16, 1>;
+
+constexpr std::array<std::uint64_t, 256> MakeE2m1PairBits() {
+  std::array<std::uint64_t, 256> bits{};
+  for (int byte = 0; byte < 256; ++byte)
+    bits[byte] = std::bit_cast<std::uint64_t>(kE2m1Pairs[byte]);
+  return bits;
+}
+constexpr std::array<std::uint64_t, 256> kE2m1PairBits = MakeE2m1PairBits();
+
+// NVFP4: as the kernels form it, fl32(e2m1 * fl32(e4m3 * global)), and the real product.
+void DecodeNvfp4Forms(const PackedMatrix& m, int row, int first, int count, const RowForms& out) {
+  const std::uint8_t* codes = m.payload.data() + (std::size_t(row) * m.columns + first) / 2;
+  const std::uint8_t* scales = m.scales.data() + (std::size_t(row) * m.columns + first) / 16;
+  for (int at = 0; at < count; at += 16, ++scales, codes += 8) {
+    const float scale = kE4m3Values[*scales], formed = scale * m.global_scale;
+    const double real = double{scale} * double{m.global_scale};
+    const std::uint64_t word = LoadWord(codes);
+    for (int i = 0; i < 8; ++i)
+      Eigen::Array2d::Map(out.exact + at + 2 * i) =
+          Eigen::Array2d::MapAligned(&kE2m1Doubles[word >> (8 * i) & 255].even) * real;
+    std::array<std::uint64_t, 8> pairs;
+    for (int i = 0; i < 8; ++i) pairs[i] = kE2m1PairBits[word >> (8 * i) & 255];
+    Group values;
+    std::memcpy(values.data(), pairs.data(), sizeof pairs);
+    values *= formed;
+    Group::Map(out.magnitude + at) = values.abs();
+    for (int i = 0; i < 16; ++i) out.production[at + i] = values[i];
+  }
+}
+
+void DecodeForms(const PackedMatrix& m, CodePolicy policy, int row, int first, int count,
+                 const RowForms& out) {
+  if (m.format == Format::kNvfp4) return DecodeNvfp4Forms(m, row, first, count, out);
+  DecodeExactRange(m, policy, row, first, count, out.production);
+  for (int i = 0; i < count; ++i)
+    out.magnitude[i] = static_cast<float>(std::fabs(out.production[i]));
+}
+
+// Inputs of a tile. Formats whose decoders know whole rows only have wide ones.
+int TileInputs(const PackedMatrix& m) {
+  const bool parts =
+      m.format == Format::kNvfp4 || m.format == Format::kMxfp4 || m.format == Format::kBf16;
+  return parts ? std::min(kTileInputs, m.columns) : m.columns;
 }
 
 using PanelView = Eigen::Map<Panel>;
 
-PanelView View(std::vector<double>& memory, int rows, int columns) {
+using FloatView = Eigen::Map<Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+
+template <class Number>
+Eigen::Map<Eigen::Matrix<Number, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> View(
+    std::vector<Number>& memory, int rows, int columns) {
   memory.resize(std::max(memory.size(), std::size_t(rows) * columns));
   return {memory.data(), rows, columns};
 }
 
 constexpr Eigen::Index kFewVectors = 8;
 
-// For a few vectors, one product each is several times faster than a matrix product, which would
-// first repack the panel.
-void MultiplyInto(const PanelView& panel, const Eigen::MatrixXd& operands, int first,
-                  Eigen::MatrixXd& sums) {
+// out += tile * operands. For a few vectors, one product each is several times faster than a matrix
+// product, which would first repack the tile.
+template <class Tile, class Operand, class Out>
+void AddProduct(const Tile& tile, const Operand& operands, Out&& out) {
   if (operands.cols() > kFewVectors) {
-    sums.middleRows(first, panel.rows()).noalias() = panel * operands;
+    out.noalias() += tile * operands;
     return;
   }
-  for (Eigen::Index i = 0; i < operands.cols(); ++i)
-    sums.col(i).segment(first, panel.rows()).noalias() = panel * operands.col(i);
+  for (Eigen::Index v = 0; v < operands.cols(); ++v) out.col(v).noalias() += tile * operands.col(v);
 }
 
-constexpr int kBlock = 32;
-using Block = Eigen::Array<double, kBlock, 1>;
-
-// A product, and a bound on the sum of its partial sums' magnitudes: inside a block no partial sum
-// exceeds the one before the block and the magnitudes in it.
-struct Chain {
-  double value = 0, partials = 0;
-
-  template <class Products>
-  void AddBlock(const Products& products) {
-    partials += double(products.size()) * (std::fabs(value) + products.abs().sum());
-    value += products.sum();
+// As AddProduct; adds to `prefixes` the magnitudes of the sums before each block of inputs.
+template <class Operand, class Out>
+void AddProductInOrder(const PanelView& tile, const Operand& operands, Out&& out, Out&& prefixes) {
+  for (Eigen::Index at = 0; at < tile.cols(); at += kOrderedBlock) {
+    const Eigen::Index inputs = std::min<Eigen::Index>(kOrderedBlock, tile.cols() - at);
+    prefixes += out.cwiseAbs();
+    AddProduct(tile.middleCols(at, inputs), operands.middleRows(at, inputs), out);
   }
+}
 
-  void AddRow(const double* w, const double* x, int count) {
-    int at = 0;
-    for (; at + kBlock <= count; at += kBlock)
-      AddBlock(Block(Block::Map(w + at) * Block::Map(x + at)));
-    if (at == count) return;
-    Eigen::ArrayXd rest = Eigen::ArrayXd::Map(w + at, count - at);
-    rest *= Eigen::ArrayXd::Map(x + at, count - at);
-    AddBlock(rest);
-  }
-};
-
-void ChainInto(const PanelView& panel, const Eigen::MatrixXd& operands, int first, Sums& sums) {
-  for (Eigen::Index row = 0; row < panel.rows(); ++row)
-    for (Eigen::Index v = 0; v < operands.cols(); ++v) {
-      Chain chain;
-      chain.AddRow(panel.row(row).data(), operands.col(v).data(), static_cast<int>(panel.cols()));
-      sums.production(first + row, v) = chain.value;
-      sums.partials(first + row, v) = chain.partials;
-    }
+// Sums of magnitudes in FP32: no term is negative, so that K products and sums, with operands
+// rounded to FP32, err by (K + 3) u of the sum; and by half the smallest subnormal each below.
+template <class Out>
+void AddMagnitudes(const FloatView& tile, const Eigen::MatrixXf& operands, Out&& out) {
+  thread_local Eigen::MatrixXf sums;
+  sums.setZero(tile.rows(), operands.cols());
+  AddProduct(tile, operands, sums);
+  const double inputs = static_cast<double>(tile.cols());
+  const double slack = 1 + 1.01 * (inputs + 4) * 0x1p-24, floor = inputs * 0x1p-149;
+  out.array() += sums.cast<double>().array() * slack + floor;
 }
 
 }  // namespace
 
 void Sums::Resize(int rows, const Operands& operands) {
-  production.resize(rows, operands.production.cols());
-  absolute.resize(rows, operands.absolute.cols());
-  exact.resize(rows, operands.exact.cols());
-  if (operands.want_partials) partials.resize(rows, operands.production.cols());
+  production.setZero(rows, operands.production.cols());
+  absolute.setZero(rows, operands.absolute.cols());
+  exact.setZero(rows, operands.exact.cols());
+  if (operands.want_partials) partials.setZero(rows, operands.production.cols());
 }
 
 void DecodeRow(const PackedMatrix& matrix, CodePolicy policy, int row, double* production,
@@ -191,53 +248,59 @@ void DecodeRow(const PackedMatrix& matrix, CodePolicy policy, int row, double* p
   }
 }
 
-int PanelRows(int columns) { return std::max(4, (1 << 14) / columns); }
+int PanelRows(int vectors) { return vectors > kFewVectors ? 128 : 32; }
 
 void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands,
                    int first, int count, Sums& sums) {
   // Kept by each thread: fresh ones would be mapped and cleared by the system at every call.
   thread_local std::vector<double> memory, exact_memory;
+  thread_local std::vector<float> magnitude_memory;
   const bool differs = ExactDiffers(matrix.format);
-  PanelView production = View(memory, count, matrix.columns);
-  PanelView exact = differs ? View(exact_memory, count, matrix.columns) : production;
-  for (int i = 0; i < count; ++i)
-    DecodeRow(matrix, policy, first + i, production.row(i).data(), exact.row(i).data());
-  if (operands.want_partials)
-    ChainInto(production, operands.production, first, sums);
-  else
-    MultiplyInto(production, operands.production, first, sums.production);
-  MultiplyInto(exact, operands.exact, first, sums.exact);
-  production = production.cwiseAbs();
-  MultiplyInto(production, operands.absolute, first, sums.absolute);
+  const int depth = TileInputs(matrix);
+  for (int from = 0; from < matrix.columns; from += depth) {
+    const int inputs = std::min(depth, matrix.columns - from);
+    PanelView production = View(memory, count, inputs);
+    PanelView exact = differs ? View(exact_memory, count, inputs) : production;
+    FloatView magnitude = View(magnitude_memory, count, inputs);
+    for (int i = 0; i < count; ++i)
+      DecodeForms(matrix, policy, first + i, from, inputs,
+                  {production.row(i).data(), exact.row(i).data(), magnitude.row(i).data()});
+    const auto part = operands.production.middleRows(from, inputs);
+    if (operands.want_partials)
+      AddProductInOrder(production, part, sums.production.middleRows(first, count),
+                        sums.partials.middleRows(first, count));
+    else
+      AddProduct(production, part, sums.production.middleRows(first, count));
+    AddProduct(exact, operands.exact.middleRows(from, inputs), sums.exact.middleRows(first, count));
+    AddMagnitudes(magnitude, operands.absolute.middleRows(from, inputs).cast<float>(),
+                  sums.absolute.middleRows(first, count));
+  }
+  // Inside a block no partial sum exceeds the one before it and the magnitudes in it.
+  if (operands.want_partials) {
+    const auto magnitudes = sums.absolute.middleRows(first, count).leftCols(sums.partials.cols());
+    auto partials = sums.partials.middleRows(first, count);
+    partials = kOrderedBlock * (partials + magnitudes);
+  }
 }
-
-int ExactPanelRows(int vectors) { return vectors > kFewVectors ? 128 : 32; }
 
 void MultiplyExactPanel(const PackedMatrix& matrix, CodePolicy policy,
                         const Eigen::MatrixXd& operands, int first, int count,
                         Eigen::MatrixXd& sums) {
   thread_local std::vector<double> memory;
-  const bool few = operands.cols() <= kFewVectors;
-  const int depth = few ? 256 : 512;
+  const int depth = TileInputs(matrix);
   for (int from = 0; from < matrix.columns; from += depth) {
     const int inputs = std::min(depth, matrix.columns - from);
     PanelView tile = View(memory, count, inputs);
     for (int i = 0; i < count; ++i)
       DecodeExactRange(matrix, policy, first + i, from, inputs, tile.row(i).data());
-    const auto part = operands.middleRows(from, inputs);
-    auto out = sums.middleRows(first, count);
-    if (!few) {
-      out.noalias() += tile * part;
-      continue;
-    }
-    for (Eigen::Index v = 0; v < operands.cols(); ++v) out.col(v).noalias() += tile * part.col(v);
+    AddProduct(tile, operands.middleRows(from, inputs), sums.middleRows(first, count));
   }
 }
 
 Sums Multiply(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands) {
   Sums sums;
   sums.Resize(matrix.rows, operands);
-  const int step = PanelRows(matrix.columns);
+  const int step = PanelRows(static_cast<int>(operands.production.cols()));
   for (int first = 0; first < matrix.rows; first += step)
     MultiplyPanel(matrix, policy, operands, first, std::min(step, matrix.rows - first), sums);
   return sums;

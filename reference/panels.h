@@ -27,10 +27,11 @@ void DecodeRow(const PackedMatrix& matrix, CodePolicy policy, int row, double* p
                double* exact);
 constexpr bool ExactDiffers(Format format) { return format == Format::kNvfp4; }
 
-// Rows that one panel holds: about 128 KiB of doubles, at least 4.
-int PanelRows(int columns);
+// Rows of a panel for so many vectors.
+int PanelRows(int vectors);
 
-// sums.rows [first, first + count) = weights * operands.
+// sums.rows [first, first + count) += weights * operands; absolute is an upper bound, above by a
+// few 2^-16. Sums must come from Resize.
 void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands,
                    int first, int count, Sums& sums);
 
@@ -39,9 +40,6 @@ void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands
 void MultiplyExactPanel(const PackedMatrix& matrix, CodePolicy policy,
                         const Eigen::MatrixXd& operands, int first, int count,
                         Eigen::MatrixXd& sums);
-
-// Rows that one panel of exact products holds for so many vectors.
-int ExactPanelRows(int vectors);
 
 // The whole matrix, on one thread.
 Sums Multiply(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands);
