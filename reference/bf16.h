@@ -46,4 +46,10 @@ inline std::uint16_t DoubleToBf16(double value) {
   return FloatToBf16(static_cast<float>(RoundToBf16(value)));
 }
 
+// As DoubleToBf16 after clamping to the finite range; NaN stays NaN.
+inline std::uint16_t DoubleToBf16Saturated(double value) {
+  if (std::isnan(value)) return kBf16Nan;
+  return DoubleToBf16(value > kBf16Max ? kBf16Max : value < -kBf16Max ? -kBf16Max : value);
+}
+
 }  // namespace assay

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "reference/error.h"
+#include "reference/group_selection.h"
 #include "reference/interval.h"
 #include "reference/router_expected.h"
 #include "reference/routing.h"
@@ -90,6 +92,22 @@ std::optional<RoutingError> WrongSet(const Route& route) {
   return std::nullopt;
 }
 
+std::optional<RoutingError> WrongGroups(const RouterRule& rule, const Route& route) {
+  ScoreBoxes boxes;
+  for (const Interval& score : route.scores) {
+    const bool never = IsOnlyNan(score);
+    const double infinity = std::numeric_limits<double>::infinity();
+    boxes.low.push_back(never ? -infinity : score.low);
+    boxes.high.push_back(never ? -infinity : score.high);
+  }
+  if (AdmissibleGrouped(rule, boxes, route.ids)) return std::nullopt;
+  std::string chosen;
+  for (const int id : route.ids) chosen += (chosen.empty() ? "" : ", ") + route.Name(id);
+  return RoutingError{"wrong_selection", "chose " + chosen + "; no admissible set of " +
+                                             std::to_string(rule.groups_kept) +
+                                             " groups has them as its best"};
+}
+
 std::optional<RoutingError> WrongWeight(const Problem& problem, const Route& route,
                                         std::span<const float> weights) {
   const WeightsExpected expected = RouteWeights(problem, route.logits, route.ids);
@@ -109,13 +127,17 @@ std::optional<RoutingError> JudgeRoute(const Problem& problem,
                                        std::span<const float> bias,
                                        std::span<const std::uint32_t> ids,
                                        std::span<const float> weights) {
+  if (problem.router == RouterKind::kHash)
+    throw UnsupportedProblem("router=hash: judging it needs the table; not built yet");
   if (auto error = IllegalIds(ids, stored_logits.size())) return error;
   std::vector<Interval> stored;
   for (const double l : stored_logits) stored.push_back({l, l});
   const Route route{
       stored_logits, bias, ScoreIntervals(problem, stored, bias), {ids.begin(), ids.end()}};
   if (auto error = Unchoosable(route)) return error;
-  if (auto error = WrongSet(route)) return error;
+  const RouterRule rule = RuleFor(problem);
+  const bool grouped = rule.selection == SelectionKind::kGrouped;
+  if (auto error = grouped ? WrongGroups(rule, route) : WrongSet(route)) return error;
   if (auto error = WrongOrder(route)) return error;
   return WrongWeight(problem, route, weights);
 }

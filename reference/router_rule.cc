@@ -206,6 +206,12 @@ RoutedRow RouteRow(const RouterRule& rule, const RouterTensors& tensors,
                           "top_k=" + std::to_string(rule.top_k) + " are to be chosen");
     return row;
   }
+  return WeighChosen(rule, tensors, logits, std::move(ids));
+}
+
+RoutedRow WeighChosen(const RouterRule& rule, const RouterTensors& tensors,
+                      std::span<const double> logits, std::vector<int> ids) {
+  RoutedRow row;
   row.ids = std::move(ids);
   row.weights = Weights<double>(rule, tensors, logits, row.ids);
   for (const Fp32Number& w : Weights<Fp32Number>(rule, tensors, logits, row.ids))

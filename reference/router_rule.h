@@ -86,6 +86,10 @@ std::vector<double> Normed(const PreNorm& norm, std::span<const double> x);
 RoutedRow RouteRow(const RouterRule& rule, const RouterTensors& tensors,
                    std::span<const double> logits);
 
+// Weights and bounds of experts that somebody else chose. All logits of `ids` must be finite.
+RoutedRow WeighChosen(const RouterRule& rule, const RouterTensors& tensors,
+                      std::span<const double> logits, std::vector<int> ids);
+
 // The values that selection ranks, with the bound of their FP32 evaluation; -inf: never chosen.
 // Before grouping.
 struct RankedScores {

@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "reference/fp32_error.h"
+#include "reference/group_selection.h"
 #include "reference/router_expected.h"
+#include "reference/router_rule.h"
 
 namespace assay {
 namespace {
@@ -93,6 +95,21 @@ WeightsExpected SigmoidWeights(const Problem& p, std::span<const double> logits,
   return Finish(std::move(weights), errors);
 }
 
+// All routers but the two whose arithmetic the paths state in detail.
+WeightsExpected WeightsByRule(const Problem& p, std::span<const double> logits,
+                              std::span<const int> chosen) {
+  RoutedRow row = WeighChosen(RuleFor(p), {}, logits, {chosen.begin(), chosen.end()});
+  return {std::move(row.weights), std::move(row.bounds)};
+}
+
+std::vector<double> ScoresByRule(const Problem& p, std::span<const double> logits,
+                                 std::span<const float> bias) {
+  const RouterRule rule = RuleFor(p);
+  const std::vector<double> correction(bias.begin(), bias.end());
+  std::vector<double> scores = RankScores(rule, {{}, correction, {}, {}}, logits).value;
+  return rule.selection == SelectionKind::kGrouped ? MaskDroppedGroups(rule, scores) : scores;
+}
+
 }  // namespace
 
 std::vector<int> TopK(std::span<const double> scores, int k) {
@@ -108,6 +125,7 @@ std::vector<double> SelectionScores(const Problem& problem, std::span<const doub
                                     std::span<const float> bias) {
   std::vector<double> scores(logits.begin(), logits.end());
   if (problem.router == RouterKind::kSoftmax) return scores;
+  if (problem.router != RouterKind::kSigmoidBias) return ScoresByRule(problem, logits, bias);
   for (std::size_t i = 0; i < scores.size(); ++i)
     scores[i] = Sigmoid(scores[i]) + (bias.empty() ? 0.0 : bias[i]);
   return scores;
@@ -128,8 +146,10 @@ bool Admissible(std::span<const double> score_low, std::span<const double> score
 
 WeightsExpected RouteWeights(const Problem& problem, std::span<const double> stored_logits,
                              std::span<const int> chosen) {
-  return problem.router == RouterKind::kSoftmax ? SoftmaxWeights(problem, stored_logits, chosen)
-                                                : SigmoidWeights(problem, stored_logits, chosen);
+  if (problem.router == RouterKind::kSoftmax) return SoftmaxWeights(problem, stored_logits, chosen);
+  if (problem.router == RouterKind::kSigmoidBias)
+    return SigmoidWeights(problem, stored_logits, chosen);
+  return WeightsByRule(problem, stored_logits, chosen);
 }
 
 }  // namespace assay

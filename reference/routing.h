@@ -15,8 +15,8 @@ namespace assay {
 // chosen; fewer than k others left: a shorter result.
 std::vector<int> TopK(std::span<const double> scores, int k);
 
-// The scores that selection ranks, from logits (softmax: the logits themselves; sigmoid_bias:
-// sigmoid(logit) + bias).
+// The scores that selection ranks, from logits, by the rule of the problem's router (softmax: the
+// logits themselves; sigmoid_bias: sigmoid(logit) + bias; groups that are dropped: -inf).
 std::vector<double> SelectionScores(const Problem& problem, std::span<const double> logits,
                                     std::span<const float> bias);
 
@@ -32,7 +32,9 @@ struct WeightsExpected {
 WeightsExpected RouteWeights(const Problem& problem, std::span<const double> stored_logits,
                              std::span<const int> chosen);
 
-// Judges one row of a path's routing from what it wrote. nullopt: right. Otherwise what is wrong:
+// Judges one row of a path's routing from what it wrote. Grouped selection is judged by the exact
+// test over all sets of kept groups; hash routing throws UnsupportedProblem, its ids come from a
+// table. nullopt: right. Otherwise what is wrong:
 // ids illegal or repeated, not the top-k of its own logits, tie rule broken, weight off.
 struct RoutingError {
   std::string error_class;  // illegal_id repeated_id wrong_selection tie_rule wrong_weight order

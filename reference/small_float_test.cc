@@ -155,6 +155,19 @@ TEST(Bf16, TiesGoToTheEvenCodeFromFloatAndFromDouble) {
   }
 }
 
+TEST(Bf16, SaturatesOrOverflowsToInfinity) {
+  EXPECT_EQ(DoubleToBf16(0x1.FFp127), 0x7F80);
+  EXPECT_EQ(DoubleToBf16Saturated(0x1.FFp127), 0x7F7F);
+  EXPECT_EQ(DoubleToBf16Saturated(-HUGE_VAL), 0xFF7F);
+  EXPECT_EQ(DoubleToBf16Saturated(std::nan("")), kBf16Nan);
+}
+
+TEST(Fp16, SaturatesOrOverflowsToInfinity) {
+  EXPECT_EQ(Fp16::Encode(65520), 0x7C00);
+  EXPECT_EQ(Fp16::Encode(std::nextafter(65520, 0)), 0x7BFF);
+  EXPECT_EQ(Fp16::EncodeSaturated(-1e9), 0xFBFF);
+}
+
 TEST(Bf16, DoubleRoundsOnceNotTwice) {
   // Just above a midpoint of BF16, by less than FP32 can hold: through FP32 it would tie to even.
   const double value = 1 + 0x1p-8 + 0x1p-40;

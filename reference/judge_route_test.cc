@@ -1,0 +1,136 @@
+// Rows of every router that a problem can name, right ones and wrong ones.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "reference/error.h"
+#include "reference/group_selection.h"
+#include "reference/interval.h"
+#include "reference/router_cases.h"
+#include "reference/router_expected.h"
+#include "reference/routing.h"
+
+namespace assay {
+namespace {
+
+struct Row {
+  Problem problem;
+  std::vector<double> logits;
+  std::vector<float> bias;
+  RoutedRow routed;
+};
+
+Row DrawRow(RouterKind kind, std::uint64_t seed) {
+  router_cases::Draw draw(seed);
+  Row row;
+  Problem& p = row.problem;
+  p.router = kind;
+  p.experts = 12;
+  p.top_k = 1 + draw.Below(4);
+  p.norm = draw.Coin();
+  p.scale = kind == RouterKind::kSoftmax ? 1 : 2.5;
+  if (kind == RouterKind::kGroupedSigmoidBias) {
+    p.groups = 3;
+    p.groups_kept = 2;
+  }
+  for (int e = 0; e < p.experts; ++e) row.logits.push_back(static_cast<float>(draw.Bell(2)));
+  const bool biased = kind != RouterKind::kSoftmax && kind != RouterKind::kTopkSoftmax &&
+                      kind != RouterKind::kSigmoidTop1;
+  if (biased)
+    for (int e = 0; e < p.experts; ++e) row.bias.push_back(static_cast<float>(draw.Bell(0.2)));
+  const std::vector<double> correction(row.bias.begin(), row.bias.end());
+  row.routed = RouteRow(RuleFor(p), {{}, correction, {}, {}}, row.logits);
+  return row;
+}
+
+std::optional<RoutingError> JudgeRow(const Row& row) {
+  const std::vector<std::uint32_t> ids(row.routed.ids.begin(), row.routed.ids.end());
+  const std::vector<float> weights(row.routed.weights.begin(), row.routed.weights.end());
+  return JudgeRoute(row.problem, row.logits, row.bias, ids, weights);
+}
+
+constexpr RouterKind kKinds[] = {
+    RouterKind::kSoftmax,     RouterKind::kSigmoidBias,        RouterKind::kSqrtsoftplusBias,
+    RouterKind::kSoftmaxBias, RouterKind::kGroupedSigmoidBias, RouterKind::kTopkSoftmax,
+    RouterKind::kSigmoidTop1};
+
+TEST(JudgeRoute, AcceptsTheRouteOfEveryRouter) {
+  for (const RouterKind kind : kKinds)
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      const auto error = JudgeRow(DrawRow(kind, seed));
+      ASSERT_FALSE(error) << int(kind) << " seed " << seed << ": " << error->summary;
+    }
+}
+
+// The last slot gets the worst expert of all, with the weight that it would have.
+TEST(JudgeRoute, RejectsTheWorstExpertInEveryRouter) {
+  for (const RouterKind kind : kKinds)
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      Row row = DrawRow(kind, seed);
+      const auto scores = SelectionScores(row.problem, row.logits, row.bias);
+      const auto order = TopK(scores, row.problem.experts);
+      row.routed.ids.back() = order.back();
+      row.routed = WeighChosen(RuleFor(row.problem), {}, row.logits, row.routed.ids);
+      const auto error = JudgeRow(row);
+      ASSERT_TRUE(error) << int(kind) << " seed " << seed;
+      EXPECT_EQ(error->error_class, "wrong_selection");
+    }
+}
+
+TEST(JudgeRoute, RejectsAWeightThatIsOffByAHundredThousandth) {
+  for (const RouterKind kind : kKinds)
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      Row row = DrawRow(kind, seed);
+      row.routed.weights.back() *= 1 + 1e-5;
+      const auto error = JudgeRow(row);
+      ASSERT_TRUE(error) << int(kind) << " seed " << seed;
+      EXPECT_EQ(error->error_class, "wrong_weight");
+    }
+}
+
+// Another router's choice: seen in some rows of each kind that differs in its selection.
+TEST(JudgeRoute, RejectsUngroupedSelectionWhereGroupsAreKept) {
+  int rejected = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Row row = DrawRow(RouterKind::kGroupedSigmoidBias, seed);
+    Problem plain = row.problem;
+    plain.groups = plain.groups_kept = 1;
+    const std::vector<double> correction(row.bias.begin(), row.bias.end());
+    row.routed = RouteRow(RuleFor(plain), {{}, correction, {}, {}}, row.logits);
+    const auto error = JudgeRow(row);
+    rejected += error.has_value();
+    EXPECT_EQ(error ? error->error_class : "wrong_selection", "wrong_selection");
+  }
+  EXPECT_GT(rejected, 10);
+}
+
+// Logits inside their boxes give scores inside the intervals, with FP32 steps.
+TEST(JudgeRoute, ScoreIntervalsHoldTheScoresOfAllLogitsInside) {
+  for (const RouterKind kind : kKinds)
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      const Row row = DrawRow(kind, seed);
+      router_cases::Draw draw(seed + 9);
+      std::vector<Interval> boxes;
+      std::vector<double> inside;
+      for (const double l : row.logits) {
+        boxes.push_back({l - 0.01, l + 0.01});
+        inside.push_back(l + 0.01 * (draw.Below(201) - 100) / 100);
+      }
+      Problem plain = row.problem;
+      plain.groups = plain.groups_kept = 1;  // masks would be -inf
+      const auto intervals = ScoreIntervals(plain, boxes, row.bias);
+      const auto scores = SelectionScores(plain, inside, row.bias);
+      for (std::size_t e = 0; e < scores.size(); ++e)
+        ASSERT_TRUE(intervals[e].Holds(scores[e])) << int(kind) << " seed " << seed;
+    }
+}
+
+TEST(JudgeRoute, HashRoutingIsRefusedByName) {
+  Problem p;
+  p.router = RouterKind::kHash;
+  EXPECT_THROW(JudgeRoute(p, std::vector<double>(8), {}, {}, {}), UnsupportedProblem);
+}
+
+}  // namespace
+}  // namespace assay
