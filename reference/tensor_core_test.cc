@@ -4,6 +4,9 @@
 
 #include <bit>
 #include <cmath>
+#include <fstream>
+#include <stdexcept>
+#include <string>
 
 #include "reference/bf16.h"
 #include "reference/random.h"
@@ -83,6 +86,51 @@ TEST(TensorCore, AgreesWithWideIntegerArithmetic) {
     }
     const float c = draw(12);
     ASSERT_EQ(TensorCoreStep(kHopperBf16, a, b, c), ByWideIntegers(a, b, c)) << trial;
+  }
+}
+
+// Tiles that an H200 computed: testdata/h200/README.md.
+struct HardwareTiles {
+  static constexpr int kTiles = 40;
+  std::vector<std::uint16_t> a, b;
+  std::vector<float> c, d;
+
+  HardwareTiles() : a(kTiles * 256), b(kTiles * 128), c(kTiles * 128), d(kTiles * 128) {
+    std::ifstream file(std::string(ASSAY_GOLDENS) + "/../h200/mma_m16n8k16_bf16.bin",
+                       std::ios::binary);
+    const auto read = [&](auto& values) {
+      file.read(reinterpret_cast<char*>(values.data()),
+                std::streamsize(values.size() * sizeof(values[0])));
+    };
+    read(a);
+    read(b);
+    read(c);
+    read(d);
+    if (!file) throw std::runtime_error("mma_m16n8k16_bf16.bin: cannot be read whole");
+  }
+
+  long Differing(const AccumulateModel& model) const {
+    long differing = 0;
+    for (int at = 0; at < kTiles * 128; ++at) {
+      const int tile = at / 128, row = at / 8 % 16, column = at % 8;
+      std::vector<float> left, right;
+      for (int k = 0; k < 16; ++k) {
+        left.push_back(Bf16ToFloat(a[tile * 256 + row * 16 + k]));
+        right.push_back(Bf16ToFloat(b[tile * 128 + k * 8 + column]));
+      }
+      differing += TensorCoreStep(model, left, right, c[at]) != d[at];
+    }
+    return differing;
+  }
+};
+
+TEST(TensorCore, ReproducesAnH200BitForBit) {
+  const HardwareTiles tiles;
+  EXPECT_EQ(tiles.Differing(kHopperBf16), 0);
+  for (const int fraction_bits : {24, 26}) {  // and no neighbour of the model does
+    AccumulateModel other = kHopperBf16;
+    other.fraction_bits = fraction_bits;
+    EXPECT_GT(tiles.Differing(other), 100);
   }
 }
 
