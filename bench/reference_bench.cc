@@ -1,14 +1,13 @@
 // Speed of the reference beside plain Eigen products of the same operations, in one run.
 //   reference_bench [--record FILE] [--benchmark_...]
 #include <benchmark/benchmark.h>
-#include <sched.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <memory>
 
@@ -80,6 +79,38 @@ void CountWork(benchmark::State& state, const Shape& shape, int rows) {
       benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
 }
 
+// "VmRSS" or "VmHWM" of this process, in bytes; 0 where the system does not say.
+double ProcessBytes(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(field + ":")) return 1024 * std::atof(line.c_str() + field.size() + 1);
+  return 0;
+}
+
+double PackedBytes(const LayerData& layer) {
+  double bytes = 0;
+  for (const auto& [id, expert] : layer.experts)
+    for (const PackedMatrix* m : {&expert.gate, &expert.up, &expert.down})
+      bytes += double(m->payload.size() + m->scales.size());
+  return bytes;
+}
+
+// What one evaluation needs beside the packed weights, and the whole beside what is inevitable: the
+// packed weights, and the dequantised ones of the expert at work.
+template <class Evaluate>
+void CountMemory(benchmark::State& state, const LayerData& layer, Evaluate evaluate) {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5" << std::flush;  // forgets the peak
+  const double before = ProcessBytes("VmRSS");
+  evaluate();
+  const double working = std::max(0.0, ProcessBytes("VmHWM") - before);
+  const double packed = PackedBytes(layer);
+  const double expert = 8.0 * 3 * layer.problem.hidden * layer.problem.inter;
+  state.counters["working_MiB"] = working / (1 << 20);
+  state.counters["peak_of_packed"] = (packed + working) / packed;
+  state.counters["peak_of_packed_and_expert"] = (packed + working) / (packed + expert);
+}
+
 void Plain(benchmark::State& state, const Shape& shape, int rows) {
   const EigenLayer& layer = TheLayers().Dense(shape, rows);
   const Selection selection = SpreadSelection(ProblemOf(shape, rows), true);
@@ -88,8 +119,10 @@ void Plain(benchmark::State& state, const Shape& shape, int rows) {
 }
 
 void Exact(benchmark::State& state, const Shape& shape, int rows) {
-  const LayerReference reference(TheLayers().Packed(shape, rows));
+  const LayerData& layer = TheLayers().Packed(shape, rows);
+  const LayerReference reference(layer);
   const Selection selection = SpreadSelection(ProblemOf(shape, rows), true);
+  CountMemory(state, layer, [&] { benchmark::DoNotOptimize(reference.Exact(selection)); });
   for (auto _ : state) benchmark::DoNotOptimize(reference.Exact(selection));
   CountWork(state, shape, rows);
 }
@@ -99,7 +132,11 @@ void Exact(benchmark::State& state, const Shape& shape, int rows) {
 void Bounds(benchmark::State& state, const Shape& shape, int rows, Accumulation order) {
   const LayerData& layer = TheLayers().Packed(shape, rows);
   const Selection selection = SpreadSelection(ProblemOf(shape, rows), true);
-  for (auto _ : state) benchmark::DoNotOptimize(LayerReference(layer, order).Evaluate(selection));
+  const auto evaluate = [&] {
+    benchmark::DoNotOptimize(LayerReference(layer, order).Evaluate(selection));
+  };
+  CountMemory(state, layer, evaluate);
+  for (auto _ : state) evaluate();
   CountWork(state, shape, rows);
 }
 
@@ -139,15 +176,21 @@ class Times : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs)
-      if (run.run_type == Run::RT_Iteration && !run.error_occurred)
+      if (run.run_type == Run::RT_Iteration && !run.error_occurred) {
+        for (const auto& [name, counter] : run.counters)
+          if (name != "flop/s") counters_[run.run_name.function_name][name] = counter.value;
         seconds_[run.run_name.function_name].push_back(run.cpu_accumulated_time /
                                                        double(run.iterations));
+      }
     ConsoleReporter::ReportRuns(runs);
   }
   const std::map<std::string, std::vector<double>>& Seconds() const { return seconds_; }
+  // By benchmark and counter.
+  const std::map<std::string, std::map<std::string, double>>& Counters() const { return counters_; }
 
  private:
   std::map<std::string, std::vector<double>> seconds_;
+  std::map<std::string, std::map<std::string, double>> counters_;
 };
 
 double LoadAverage() {
@@ -184,6 +227,8 @@ void Report(const Times& times, double load, const std::string& command, RecordW
       std::printf("%-28s %-24s %.3f\n", point.c_str(), leg.c_str(),
                   Median(plain->second) / Median(samples));
     }
+    if (const auto found = times.Counters().find(name); found != times.Counters().end())
+      for (const auto& [counter, value] : found->second) fields[counter] = value;
     if (writer) writer->Append(RecordType::kPoint, fields);
   }
 }

@@ -28,6 +28,7 @@ struct Work {
   ExpertBatch batch;
   StageRules rules;
   Operands input, activations;
+  Eigen::MatrixXf input_absolute, activations_absolute;  // in FP32
   Sums gate, up, down;
 
   const PackedMatrix& Matrix(Projection p) const {
@@ -61,7 +62,8 @@ void RunPanels(const std::vector<PanelTask>& tasks) {
     const PanelTask& t = tasks[i];
     const bool down = t.projection == Projection::kDown;
     MultiplyPanel(t.work->Matrix(t.projection), t.work->rules.codes,
-                  down ? t.work->activations : t.work->input, t.first, t.count,
+                  down ? t.work->activations : t.work->input,
+                  down ? t.work->activations_absolute : t.work->input_absolute, t.first, t.count,
                   t.work->SumsOf(t.projection));
   }
 }
@@ -200,6 +202,7 @@ void GateAndUp(std::vector<Work>& works, const Eigen::MatrixXd& input) {
   std::vector<PanelTask> tasks;
   for (Work& work : works) {
     TakeInput(work, input);
+    work.input_absolute = work.input.absolute.cast<float>();
     AddPanels(work, Projection::kGate, work.input, tasks);
     AddPanels(work, Projection::kUp, work.input, tasks);
   }
@@ -208,7 +211,10 @@ void GateAndUp(std::vector<Work>& works, const Eigen::MatrixXd& input) {
 
 void Down(std::vector<Work>& works) {
   std::vector<PanelTask> tasks;
-  for (Work& work : works) AddPanels(work, Projection::kDown, work.activations, tasks);
+  for (Work& work : works) {
+    work.activations_absolute = work.activations.absolute.cast<float>();
+    AddPanels(work, Projection::kDown, work.activations, tasks);
+  }
   RunPanels(tasks);
 }
 

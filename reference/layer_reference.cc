@@ -199,6 +199,17 @@ void Append(std::vector<Interval>& to, const std::vector<Interval>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+// Growing step by step would copy everything several times.
+void ReserveStages(const Problem& p, StageExpected& stages) {
+  const std::size_t slots = std::size_t(p.Slots()), shared = p.shared ? std::size_t(p.rows) : 0;
+  for (std::vector<Interval>* stage : {&stages.gate, &stages.up, &stages.act})
+    stage->reserve(slots * p.inter);
+  stages.down.reserve(slots * p.hidden);
+  stages.shared_gate.reserve(shared * p.SharedInter());
+  stages.shared_up.reserve(shared * p.SharedInter());
+  stages.shared_down.reserve(shared * p.hidden);
+}
+
 void AppendStages(const std::vector<Term>& terms, std::size_t top_k, StageExpected& stages) {
   for (std::size_t i = 0; i < terms.size(); ++i) {
     const bool routed = i < top_k;
@@ -260,6 +271,7 @@ OutputExpected LayerReference::Evaluate(const Selection& selection) const {
   out.center.resize(size);
   out.error.resize(size);
   out.stored.resize(size);
+  ReserveStages(p, out.stages);
   for (int row = 0; row < p.rows; ++row) {
     const std::vector<Term> terms = state_->Terms(selection, row);
     const bool apart = state_->contract.blend == Blend::kTwoRoundings && state_->layer.shared;

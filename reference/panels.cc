@@ -210,8 +210,8 @@ void AddProductInOrder(const PanelView& tile, const Operand& operands, Out&& out
 
 // Sums of magnitudes in FP32: no term is negative, so that K products and sums, with operands
 // rounded to FP32, err by (K + 3) u of the sum; and by half the smallest subnormal each below.
-template <class Out>
-void AddMagnitudes(const FloatView& tile, const Eigen::MatrixXf& operands, Out&& out) {
+template <class Operand, class Out>
+void AddMagnitudes(const FloatView& tile, const Operand& operands, Out&& out) {
   thread_local Eigen::MatrixXf sums;
   sums.setZero(tile.rows(), operands.cols());
   AddProduct(tile, operands, sums);
@@ -251,7 +251,7 @@ void DecodeRow(const PackedMatrix& matrix, CodePolicy policy, int row, double* p
 int PanelRows(int vectors) { return vectors > kFewVectors ? 128 : 32; }
 
 void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands,
-                   int first, int count, Sums& sums) {
+                   const Eigen::MatrixXf& absolute, int first, int count, Sums& sums) {
   // Kept by each thread: fresh ones would be mapped and cleared by the system at every call.
   thread_local std::vector<double> memory, exact_memory;
   thread_local std::vector<float> magnitude_memory;
@@ -272,7 +272,7 @@ void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands
     else
       AddProduct(production, part, sums.production.middleRows(first, count));
     AddProduct(exact, operands.exact.middleRows(from, inputs), sums.exact.middleRows(first, count));
-    AddMagnitudes(magnitude, operands.absolute.middleRows(from, inputs).cast<float>(),
+    AddMagnitudes(magnitude, absolute.middleRows(from, inputs),
                   sums.absolute.middleRows(first, count));
   }
   // Inside a block no partial sum exceeds the one before it and the magnitudes in it.
@@ -301,8 +301,10 @@ Sums Multiply(const PackedMatrix& matrix, CodePolicy policy, const Operands& ope
   Sums sums;
   sums.Resize(matrix.rows, operands);
   const int step = PanelRows(static_cast<int>(operands.production.cols()));
+  const Eigen::MatrixXf absolute = operands.absolute.cast<float>();
   for (int first = 0; first < matrix.rows; first += step)
-    MultiplyPanel(matrix, policy, operands, first, std::min(step, matrix.rows - first), sums);
+    MultiplyPanel(matrix, policy, operands, absolute, first, std::min(step, matrix.rows - first),
+                  sums);
   return sums;
 }
 

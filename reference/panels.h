@@ -31,9 +31,9 @@ constexpr bool ExactDiffers(Format format) { return format == Format::kNvfp4; }
 int PanelRows(int vectors);
 
 // sums.rows [first, first + count) += weights * operands; absolute is an upper bound, above by a
-// few 2^-16. Sums must come from Resize.
+// few 2^-16. Sums must come from Resize; `absolute` is operands.absolute in FP32.
 void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands,
-                   int first, int count, Sums& sums);
+                   const Eigen::MatrixXf& absolute, int first, int count, Sums& sums);
 
 // Exact products alone: sums [matrix rows, vectors], rows [first, first + count), += weights *
 // operands. Decodes a tile of a few hundred inputs at a time.
