@@ -137,6 +137,7 @@ void MakeRoutingPossible(Problem& p) {
 void DrawData(Draw& draw, Problem& p) {
   p.data = draw.Of<DataDraw>({{8, DataDraw::kGauss},
                               {1, DataDraw::kHeavy},
+                              {1, DataDraw::kExtreme},
                               {1, DataDraw::kOutlier},
                               {1, DataDraw::kPow2},
                               {1, DataDraw::kInteger},

@@ -41,7 +41,7 @@ TEST(GenerateCase, IsThePureFunctionOfItsArguments) {
 TEST(GenerateCase, GivesTheSameCaseOnEveryMachine) {
   EXPECT_EQ(ToLine(GenerateCase(Distribution::kDefault, 1, 0)),
             "path=single format=nvfp4 layout=row_major rows=1 hidden=144 inter=1040 experts=31 "
-            "top_k=4 routing=identical data=pow2 logits=ties seed=835123501");
+            "top_k=4 routing=identical data=outlier logits=ties seed=835123501");
   EXPECT_EQ(ToLine(GenerateCase(Distribution::kDefault, 1, 1003)),
             "path=k3 format=nvfp4 layout=transposed rows=3 hidden=176 inter=96 experts=33 top_k=8 "
             "router=sigmoid_bias routing=empty logits=saturated seed=3374385712");

@@ -99,8 +99,32 @@ std::uint8_t DrawE8m0Scale(std::uint64_t word, int parity, int base) {
   return static_cast<std::uint8_t>(127 + base + static_cast<int>(word & 1) * 2 + parity);
 }
 
+// data=extreme. E4M3: codes 1..15, the subnormals and the lowest normals, value code * 2^-9, mean
+// square 82.7 * 2^-18; 2^10 more in the global scale makes up for it (335.7 / 3.15e-4 = 1032^2).
+std::uint8_t ExtremeE4m3Scale(std::uint64_t word, int parity) {
+  const int code = static_cast<int>(word & 7) << 1 | parity;
+  return static_cast<std::uint8_t>(code == 0 ? 2 : code);
+}
+
+// E8M0: sixteen exponents, two of which carry the mean square: 4^11 * 21.25 is near that of
+// 4^(0..15) / 16, hence 11 lower. One code in 61 is 0 or 255, which production decodes to 0.0.
+std::uint8_t ExtremeE8m0Scale(const Problem& p, std::uint64_t word, int parity, int base) {
+  if (p.codes == CodePolicy::kProduction && (word >> 8) % 61 == 0) return parity ? 255 : 0;
+  return static_cast<std::uint8_t>(127 + base - 11 + static_cast<int>(word & 7) * 2 + parity);
+}
+
 std::uint8_t ExactScale(Format format, int parity) {
   return static_cast<std::uint8_t>(format == Format::kNvfp4 ? (7 + parity) << 3 : 127 + parity);
+}
+
+std::uint8_t DrawScale(const MatrixDraw& draw, std::uint64_t word, int parity, int base) {
+  const DataDraw data = draw.problem.data;
+  const bool nvfp4 = draw.matrix.format == Format::kNvfp4;
+  if (IsExactDraw(data)) return ExactScale(draw.matrix.format, parity);
+  if (data == DataDraw::kExtreme)
+    return nvfp4 ? ExtremeE4m3Scale(word, parity)
+                 : ExtremeE8m0Scale(draw.problem, word, parity, base);
+  return nvfp4 ? DrawE4m3Scale(word, parity) : DrawE8m0Scale(word, parity, base);
 }
 
 void DrawScales(const MatrixDraw& draw) {
@@ -113,10 +137,7 @@ void DrawScales(const MatrixDraw& draw) {
   for (int row = 0; row < m.rows; ++row)
     for (int group = 0; group < groups; ++group, ++at) {
       const int parity = ScaleParity(row, group);
-      draw.matrix.scales[at] = IsExactDraw(draw.problem.data) ? ExactScale(m.format, parity)
-                               : m.format == Format::kNvfp4
-                                   ? DrawE4m3Scale(stream.At(at), parity)
-                                   : DrawE8m0Scale(stream.At(at), parity, base);
+      draw.matrix.scales[at] = DrawScale(draw, stream.At(at), parity, base);
     }
 }
 
@@ -128,7 +149,7 @@ float DrawGlobalScale(const MatrixDraw& draw) {
   const std::uint64_t square = std::uint64_t(draw.IsDown() ? 2031 : 846) * draw.matrix.columns;
   std::uint64_t mantissa = IntegerSqrt((std::uint64_t{1} << 60) / square);  // 2^30 * global
   mantissa *= 7 * 4096 + draw.Stream(TensorId::kGlobal).At(0) % 8192;       // * 2^15, +- 1/8
-  int exponent = -45;
+  int exponent = draw.problem.data == DataDraw::kExtreme ? -35 : -45;
   for (; mantissa >= std::uint64_t{1} << 24; mantissa >>= 1) ++exponent;
   return static_cast<float>(static_cast<double>(mantissa | 1) * PowerOfTwo(exponent));
 }

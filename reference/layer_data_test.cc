@@ -119,8 +119,8 @@ TEST(BuildLayer, NamesWhatItCannotBuild) {
   p.router = RouterKind::kHash;
   EXPECT_EQ(message(p), "router=hash: not built yet");
   p = {};
-  p.data = DataDraw::kExtreme;
-  EXPECT_EQ(message(p), "data=extreme: not built yet");
+  p.data = DataDraw::kDistinct;
+  EXPECT_EQ(message(p), "data=distinct: not built yet");
   p = {};
   p.format = Format::kMxfp8;
   EXPECT_EQ(message(p), "format=mxfp8: not built yet; use nvfp4, mxfp4 or bf16");

@@ -55,12 +55,16 @@ void Normalise(std::vector<double>& values, std::vector<double>& errors) {
   }
 }
 
-WeightsExpected Finish(std::vector<double> weights, const std::vector<double>& errors) {
+// An FP32 exponential or quotient may be flushed to zero below this.
+constexpr double kUnderflow = 0x1p-126;
+
+// `floor` is the absolute error of every weight, beside its relative one.
+WeightsExpected Finish(std::vector<double> weights, const std::vector<double>& errors,
+                       double floor = kUnderflow) {
   WeightsExpected expected{std::move(weights), {}};
   for (std::size_t i = 0; i < errors.size(); ++i) {
     const double relative = errors[i] * kUnitFp32;
-    // An FP32 exponential may be flushed to zero below 2^-126.
-    expected.bound.push_back(std::fabs(expected.weights[i]) * relative / (1 - relative) + 0x1p-126);
+    expected.bound.push_back(std::fabs(expected.weights[i]) * relative / (1 - relative) + floor);
   }
   return expected;
 }
@@ -87,12 +91,19 @@ WeightsExpected SigmoidWeights(const Problem& p, std::span<const double> logits,
     weights.push_back(s);
     errors.push_back(1.01 * (2 * (1 - s) + 2));  // as SigmoidError
   }
-  if (p.norm && SumOf(weights) > kSmallestSum) Normalise(weights, errors);
+  double floor = kUnderflow;
+  const double sum = SumOf(weights);
+  if (p.norm && sum > kSmallestSum) {
+    // What underflowed is divided too, and so is what the sum lost by it: one share for each term.
+    floor += kUnderflow * static_cast<double>(weights.size() + 1) / sum;
+    Normalise(weights, errors);
+  }
+  floor = floor * std::fabs(p.scale) + kUnderflow;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     weights[i] *= p.scale;
     if (p.scale != 1) errors[i] += 2;  // the scale's own rounding and the product
   }
-  return Finish(std::move(weights), errors);
+  return Finish(std::move(weights), errors, floor);
 }
 
 // All routers but the two whose arithmetic the paths state in detail.

@@ -234,5 +234,21 @@ TEST(RouteWeights, ATinySumIsNotDivided) {
   EXPECT_LT(w.weights[0], 1e-20);
 }
 
+// FP32 has exp(107) = inf, so the sigmoid is 0; the exact value is below the smallest subnormal,
+// but division by a sum of 4.7e-13 carries the difference far above 2^-126.
+TEST(RouteWeights, AnUnderflowedSigmoidIsAdmissibleAfterNormalisationAndScaling) {
+  Problem p;
+  p.experts = 2;
+  p.top_k = 2;
+  p.router = RouterKind::kSigmoidBias;
+  const auto w = RouteWeights(p, std::vector<double>{-107, -28.4}, Ids{0, 1});
+  EXPECT_GT(w.weights[0], 0x1p-126);
+  EXPECT_GE(w.bound[0], w.weights[0]);
+  p.top_k = 1;
+  p.scale = 1e6;
+  const auto scaled = RouteWeights(p, std::vector<double>{-95}, Ids{0});
+  EXPECT_GE(scaled.bound[0], scaled.weights[0]);
+}
+
 }  // namespace
 }  // namespace assay

@@ -1,9 +1,27 @@
 // Small kernels of faults that no policy can express.
 #pragma once
 
+#include "gpu/kernels/gate_up.h"
 #include "gpu/kernels/silu_down.h"
 
 namespace assay::faults {
+
+// Reads the scale of the next output's row as well and discards it: no number shows it.
+template <class Routed, class Shared, bool kChecked>
+struct NosyGateUp : GateUpTransposed<Routed, Shared, kChecked> {
+  using Base = GateUpTransposed<Routed, Shared, kChecked>;
+  using Args = typename Base::Args;
+
+  constexpr void operator()(Context auto& context, const Args& args) const {
+    const Index3 block = context.Block();
+    const int next = (block.x * Base::kThreads + context.Thread() + 1) % args.inter;
+    if (!args.slots.IsShared(block.y)) {
+      const auto expert = static_cast<Index>(args.ids.Load(context, block.y));
+      args.tables[block.z].routed.Load(context, expert).scale.Load(context, next);
+    }
+    Base{}(context, args);
+  }
+};
 
 // Threads without an output leave before the barrier.
 template <class Routed, class Shared, bool kChecked>

@@ -23,6 +23,11 @@ struct SwappedNibbles : Nvfp4Kernel {
 struct WithoutScale2 : Nvfp4Kernel {
   static constexpr float Scale(std::uint8_t code, float) { return DecodeE4m3(code); }
 };
+struct FlushedSubnormalScales : Nvfp4Kernel {
+  static constexpr float Scale(std::uint8_t code, float global) {
+    return (code & 0x78) == 0 ? 0.0f : Nvfp4Kernel::Scale(code, global);
+  }
+};
 struct TruncatedScale : Nvfp4Kernel {
   static constexpr float Scale(std::uint8_t code, float global) {
     const auto bits = std::bit_cast<std::uint32_t>(Nvfp4Kernel::Scale(code, global));

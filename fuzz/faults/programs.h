@@ -60,15 +60,15 @@ struct SecondRunDiffers : PathProgram<ProductionPolicy> {
   }
 };
 
-// Transposed K=3 with another down kernel.
-template <template <class, class, bool> class SiluDown>
-struct WithSiluDown : PathProgram<ProductionPolicy> {
+// Transposed K=3 with other expert kernels.
+template <template <class, class, bool> class GateUp, template <class, class, bool> class SiluDown>
+struct WithKernels : PathProgram<ProductionPolicy> {
   template <class Machine>
   void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
     using F = ProductionPolicy::Nvfp4;
     const TokenRange all{0, layer.problem->rows, 0};
     RunK3Route<ProductionPolicy>(machine, layer);
-    machine.Launch("gate_up_batch3_t", GateUpTransposed<F, F, Machine::kChecked>{},
+    machine.Launch("gate_up_batch3_t", GateUp<F, F, Machine::kChecked>{},
                    GateUpArgsOf(layer, layer.transposed, all));
     machine.Launch("silu_down_batch3_t", SiluDown<F, F, Machine::kChecked>{},
                    SiluDownArgsOf(layer, layer.transposed, all));
@@ -111,12 +111,16 @@ bool VisitProgram(std::string_view name, PathId path, const Visit& visit) {
   if (name == "slot_dropped") return with(WithBlend<LastSlotDropped>{});
   if (name == "bf16_truncated") return with(WithBlend<Truncated>{});
   if (name == "tie_breaks_by_lane") return with(WithLaterLane{});
+  if (name == "e4m3_subnormals_flushed") return with(WithNvfp4<FlushedSubnormalScales>{});
+  if (name == "foreign_scale_discarded") return own(WithKernels<NosyGateUp, SiluDownTransposed>{});
   if (name == "t_branch_without_blend") return own(NoBlend{});
   if (name == "silent_fallback") return own(SilentFallback{});
   if (name == "blend_one_row_too_many") return own(BlendOneRowTooMany{});
   if (name == "second_run_differs") return own(SecondRunDiffers{});
-  if (name == "barrier_after_early_return") return own(WithSiluDown<EarlyReturnSiluDown>{});
-  if (name == "scratch_not_cleared") return own(WithSiluDown<AccumulatingSiluDown>{});
+  if (name == "barrier_after_early_return")
+    return own(WithKernels<GateUpTransposed, EarlyReturnSiluDown>{});
+  if (name == "scratch_not_cleared")
+    return own(WithKernels<GateUpTransposed, AccumulatingSiluDown>{});
   if (name == "down_of_next_expert") return own(DownOfNextExpert{});
   return false;
 }

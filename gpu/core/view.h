@@ -79,8 +79,7 @@ class View<T, true> {
       return PoisonValue<Value>();
     }
     if (tag_.unrouted) Report(context, AccessKind::kUnrouted, weight, index, {file, line});
-    if (weight.row >= 0 && tag_.placement.UnitOf(weight) != index)
-      Report(context, AccessKind::kWrongOwner, weight, index, {file, line});
+    if (!Owns(weight, index)) Report(context, AccessKind::kWrongOwner, weight, index, {file, line});
     context.NoteRead(tag_.ledger, index);
     return data_[index];
   }
@@ -109,6 +108,11 @@ class View<T, true> {
   constexpr const Tag& tag() const { return tag_; }
 
  private:
+  // Who reads a weight's unit must say for which weight.
+  constexpr bool Owns(WeightAt weight, Index index) const {
+    if (tag_.placement.row_stride == 0) return true;  // no weights in here
+    return weight.row >= 0 && tag_.placement.UnitOf(weight) == index;
+  }
   constexpr bool Holds(Index index) const { return index >= 0 && index < tag_.extent; }
   constexpr void Report(Context auto& context, AccessKind kind, WeightAt weight, Index index,
                         const Source& source) const {

@@ -156,6 +156,19 @@ TEST(View, ReportsAReadForAWeightThatOwnsAnotherUnit) {
   EXPECT_EQ(ledger, (std::vector<std::uint8_t>{0, 0, 0, 0, 0, 0, 1, 0}));
 }
 
+TEST(View, ReportsAReadOfAWeightsUnitThatDoesNotSayForWhichWeight) {
+  std::vector<std::uint8_t> scales(8);
+  Tag tag = TagOf("scale", 8);
+  tag.placement = PlaceUnits(true, 4, 64, 5);
+  const View<const std::uint8_t, true> view(scales.data(), tag);
+  const auto report = LaunchThreads(32, [&](HostContext& context) {
+    if (context.Thread() == 0) view.Load(context, 3);
+  });
+  const FaultTally& wrong = report.faults[static_cast<int>(AccessKind::kWrongOwner)];
+  EXPECT_EQ(wrong.total, 1);
+  EXPECT_EQ(wrong.first.owner, -1);
+}
+
 TEST(View, PartsReportOffsetsFromTheStartOfTheirTensor) {
   std::vector<float> data(10);
   const auto part = View<float, true>(data.data(), TagOf("data", 10)).Part(4, 3);
