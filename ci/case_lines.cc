@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 namespace assay {
 namespace {
@@ -25,7 +28,24 @@ void ReadStream(std::istream& in, const std::string& name, std::vector<NamedCase
   }
 }
 
+// A folder reads as nothing and a device never ends.
+void RequireCaseFile(const std::string& path) {
+  constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;  // said when it is opened
+  if (!std::filesystem::is_regular_file(path, ignored)) {
+    throw UsageError(
+        fmt::format("case file '{}' is no regular file: give a text file, or - for stdin", path));
+  }
+  const std::uintmax_t bytes = std::filesystem::file_size(path, ignored);
+  if (bytes > kMostBytes) {
+    throw UsageError(fmt::format("case file '{}' has {} bytes, at most {} are read: split it", path,
+                                 bytes, kMostBytes));
+  }
+}
+
 void ReadFile(const std::string& path, std::vector<NamedCase>& cases) {
+  RequireCaseFile(path);
   std::ifstream file(path);
   if (!file) {
     throw UsageError(

@@ -51,6 +51,17 @@ TEST(CaseLinesTest, AMistakeInAFileIsNamedWithItsLine) {
   EXPECT_TRUE(message.starts_with(path.string() + ":2: ")) << message;
 }
 
+TEST(CaseLinesTest, OnlyRegularFilesOfASaneSizeAreRead) {
+  EXPECT_THROW(LinesOf({"@/dev/zero"}), UsageError);
+  EXPECT_THROW(LinesOf({"@" + std::filesystem::temp_directory_path().string()}), UsageError);
+  const auto path =
+      std::filesystem::temp_directory_path() / ("assay_huge_" + std::to_string(getpid()) + ".txt");
+  std::ofstream(path) << "";
+  std::filesystem::resize_file(path, (std::uintmax_t{64} << 20) + 1);  // sparse
+  EXPECT_THROW(LinesOf({"@" + path.string()}), UsageError);
+  std::filesystem::remove(path);
+}
+
 TEST(CaseLinesTest, AMissingFileIsAUsageError) {
   EXPECT_THROW(LinesOf({"@/nonexistent/cases.txt"}), UsageError);
 }

@@ -4,6 +4,7 @@
 #include <fmt/ostream.h>
 
 #include "ci/tally.h"
+#include "gpu/dispatch/guards.h"
 #include "reports/finding_text.h"
 
 namespace assay {
@@ -26,6 +27,15 @@ bool WasJudged(const Verdict& verdict) {
 std::string MarginText(const Verdict& verdict) {
   return fmt::format("{:.4f} of the admissible distance, over {} output elements",
                      verdict.worst_margin, verdict.work.elements);
+}
+
+// Why the rule that refused is there; empty where nothing was refused.
+std::string WhyRefused(const Landing& landing) {
+  if (landing.decisions.empty() || !landing.Refused()) return "";
+  for (const Guard& guard : GuardsOf(landing.landed)) {
+    if (guard.rule == landing.decisions.back().rule) return std::string(guard.why);
+  }
+  return "";
 }
 
 std::string WorkText(const Work& work) {
@@ -58,6 +68,7 @@ void PrintVerdict(std::ostream& out, const Case& c, const Verdict& verdict, bool
   }
   if (verbose) Line(out, "seconds", SecondsText(verdict));
   Line(out, "verdict", OutcomeText(verdict));
+  Line(out, "why", WhyRefused(verdict.landing));
   for (const Finding& finding : verdict.findings) fmt::print(out, "\n{}", FindingText(finding));
 }
 

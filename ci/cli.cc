@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "ci/commands.h"
+#include "ci/words.h"
 #include "reference/error.h"
+#include "reports/record.h"
 
 namespace assay {
 namespace {
@@ -30,6 +32,11 @@ struct Commands {
     return *sub;
   }
 };
+
+// CLI11 alone takes -1 for a huge unsigned number and cuts numbers that do not fit.
+CLI::Validator WholeNumber(std::int64_t least) {
+  return {[least](const std::string& word) { return WholeNumberProblem(word, least); }, ""};
+}
 
 void AddLines(CLI::App& sub, CheckOptions& options) {
   sub.add_option("line", options.lines, "case lines; @FILE reads a file, - reads stdin")
@@ -71,7 +78,7 @@ void AddFuzzWhere(CLI::App& sub, FuzzOptions& options) {
   sub.add_option("--paths", options.paths, "only these paths, separated by commas")
       ->delimiter(',')
       ->type_name("PATH");
-  sub.add_option("--out", options.out, "folder of findings.jsonl")
+  sub.add_option("--out", options.out, "folder of findings.jsonl, which only grows")
       ->type_name("FOLDER")
       ->capture_default_str();
 }
@@ -85,10 +92,11 @@ void AddFuzz(Commands& commands) {
                    [options](Console& console) { return RunFuzz(*options, console); });
   sub.add_option("--cases", options->cases, "how many (1000 without --time)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   sub.add_option("--time", options->time, "stop after 30s, 5m, 1h")->type_name("TIME");
   sub.add_option("--seed", options->seed, "the same seed gives the same cases")
       ->type_name("N")
+      ->check(WholeNumber(0))
       ->capture_default_str();
   sub.add_option("--distribution", options->distribution, "small or default")
       ->type_name("NAME")
@@ -114,9 +122,10 @@ void AddFaults(Commands& commands) {
   sub.add_option("--generated", options->generated,
                  "on generated cases until found, at most N, instead of the smallest case")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   sub.add_option("--seed", options->seed, "of the generated cases")
       ->type_name("N")
+      ->check(WholeNumber(0))
       ->capture_default_str();
   sub.add_option("--device", options->device, "host or cuda")
       ->type_name("WHERE")
@@ -167,7 +176,7 @@ void AddGate(Commands& commands) {
       ->capture_default_str();
   sub.add_option("--cases", options->cases, "fuzz cases (as the policy says)")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(0));
   sub.add_option("--workers", options->workers, "cases judged at once: auto or a number")
       ->type_name("N")
       ->capture_default_str();
@@ -246,6 +255,8 @@ ExitCode RunAssay(const std::vector<std::string>& arguments, Console& console) {
   } catch (const UsageError& error) {
     return Fail(console, ExitCode::kUsage, error.what());
   } catch (const EnvironmentError& error) {
+    return Fail(console, ExitCode::kUnfit, error.what());
+  } catch (const RecordError& error) {
     return Fail(console, ExitCode::kUnfit, error.what());
   } catch (const std::exception& error) {
     return Fail(console, ExitCode::kHarnessFault,

@@ -1,8 +1,11 @@
 #include "ci/cli.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 namespace assay {
@@ -33,6 +36,9 @@ TEST(CliTest, AMistakeIsOneLineAndExitCodeTwo) {
                                              {"check", "rows=1"},
                                              {"check", "path=k3\nrows=1"},
                                              {"fuzz", "--cases", "0"},
+                                             {"fuzz", "--cases", "9223372036854775808"},
+                                             {"fuzz", "--seed", "-1"},
+                                             {"fuzz", "--time", "5"},
                                              {"fuzz", "--cases", "many"},
                                              {"fuzz", "--distribution", "wide"},
                                              {"faults", "--names"},
@@ -63,6 +69,53 @@ TEST(CliTest, ListedFaultNamesAreBare) {
   EXPECT_EQ(ran.code, ExitCode::kPass);
   EXPECT_NE(ran.out.find("k3_e8m0_unguarded\n"), std::string::npos);
   EXPECT_EQ(ran.out.find(' '), std::string::npos);
+}
+
+TEST(CliTest, AListOfChosenFaultsHoldsNoOthers) {
+  const Ran ran = RunCommand({"faults", "--only", "k3_e8m0_unguarded", "--list", "--names"});
+  EXPECT_EQ(ran.code, ExitCode::kPass);
+  EXPECT_EQ(ran.out, "k3_e8m0_unguarded\n");
+}
+
+TEST(CliTest, ARefusalSaysWhyItsRuleIsThere) {
+  const Ran ran = RunCommand({"check", "path=batched format=mxfp4 layout=row_major rows=1"});
+  EXPECT_NE(ran.out.find("refused: mxfp4_needs_transposed"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("E8M0 kernels exist for the transposed layout only"), std::string::npos)
+      << ran.out;
+}
+
+TEST(CliTest, TheListOfPathsNamesFormatsThatAreNotBuiltOnceBelowTheTable) {
+  const Ran ran = RunCommand({"list", "paths"});
+  EXPECT_EQ(ran.out.find("refused (not_built_format)"), std::string::npos) << ran.out;
+  const std::size_t below = ran.out.find("formats not built yet");
+  ASSERT_NE(below, std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("fp8_channel"), ran.out.rfind("fp8_channel"));
+  EXPECT_GT(ran.out.find("fp8_channel"), below);
+}
+
+TEST(CliTest, AFuzzRunAddsToTheFindingsThatAreThere) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("assay_fuzz_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "findings.jsonl") << "earlier\n";
+  const Ran ran = RunCommand({"fuzz", "--cases", "8", "--distribution", "small", "--paths",
+                              "batched", "--out", folder.string()});
+  std::ifstream file(folder / "findings.jsonl");
+  std::string first;
+  std::getline(file, first);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(ran.code, ExitCode::kPass) << ran.out << ran.err;
+  EXPECT_EQ(first, "earlier");
+}
+
+TEST(CliTest, ARecordThatCannotBeKeptIsAnUnfitMachine) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("assay_full_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder / "records.jsonl" / "in the way");
+  const Ran ran = RunCommand({"gate", "--device", "host", "--out", folder.string()});
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(ran.code, ExitCode::kUnfit) << ran.err;
+  EXPECT_TRUE(IsOneLine(ran.err)) << ran.err;
 }
 
 TEST(CliTest, ARefusedCaseAloneJudgesNothing) {

@@ -12,16 +12,6 @@
 namespace assay {
 namespace {
 
-ExitCode ListFaults(bool names_only, Console& console) {
-  Table table({"fault", "found by", "what it does"});
-  for (const Fault& fault : Faults()) {
-    if (names_only) fmt::print(console.out, "{}\n", fault.name);
-    table.Add({fault.name, fault.check, fault.what});
-  }
-  if (!names_only) fmt::print(console.out, "{}", table.Text());
-  return ExitCode::kPass;
-}
-
 std::vector<const Fault*> Chosen(const std::vector<std::string>& names) {
   std::vector<const Fault*> chosen;
   for (const std::string& name : names) chosen.push_back(&RequireFault(name));
@@ -29,6 +19,16 @@ std::vector<const Fault*> Chosen(const std::vector<std::string>& names) {
     for (const Fault& fault : Faults()) chosen.push_back(&fault);
   }
   return chosen;
+}
+
+ExitCode ListFaults(const std::vector<const Fault*>& faults, bool names_only, Console& console) {
+  Table table({"fault", "found by", "what it does"});
+  for (const Fault* fault : faults) {
+    if (names_only) fmt::print(console.out, "{}\n", fault->name);
+    table.Add({fault->name, fault->check, fault->what});
+  }
+  if (!names_only) fmt::print(console.out, "{}", table.Text());
+  return ExitCode::kPass;
 }
 
 std::string Joined(const std::vector<std::string>& words) {
@@ -70,8 +70,8 @@ ProofOptions ProofOptionsOf(const FaultsOptions& options) {
 }  // namespace
 
 ExitCode RunFaults(const FaultsOptions& options, Console& console) {
-  if (options.list) return ListFaults(options.names, console);
   const std::vector<const Fault*> chosen = Chosen(options.only);
+  if (options.list) return ListFaults(chosen, options.names, console);
   const ProofOptions proof_options = ProofOptionsOf(options);
   const InterruptScope scope;
   Tally tally;

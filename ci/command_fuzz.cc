@@ -11,6 +11,7 @@
 #include "ci/shrink_findings.h"
 #include "ci/words.h"
 #include "reports/finding_text.h"
+#include "reports/record.h"
 
 namespace assay {
 namespace {
@@ -53,11 +54,14 @@ void PrintReport(const CampaignResult& result, const FindingsLog& log, Console& 
   if (!log.findings().empty()) fmt::print(console.out, "findings are in {}\n", log.path());
 }
 
+// 0: as many as the time allows.
+std::int64_t KnownCases(const CampaignOptions& campaign) {
+  return campaign.cases == std::numeric_limits<std::int64_t>::max() ? 0 : campaign.cases;
+}
+
 CampaignResult Campaign(const CampaignOptions& campaign, FindingsLog& log, Tally& tally,
                         Console& console) {
-  const std::int64_t known =
-      campaign.cases == std::numeric_limits<std::int64_t>::max() ? 0 : campaign.cases;
-  Progress progress(console, "fuzz", known, campaign.seconds);
+  Progress progress(console, "fuzz", KnownCases(campaign), campaign.seconds);
   std::int64_t done = 0;
   return RunCampaign(
       campaign,
@@ -74,13 +78,22 @@ CampaignResult Campaign(const CampaignOptions& campaign, FindingsLog& log, Tally
 ExitCode RunFuzz(const FuzzOptions& options, Console& console) {
   const CampaignOptions campaign = CampaignOf(options);
   MakeFolder(options.out);
-  FindingsLog log(options.out + "/findings.jsonl");
+  FindingsLog log(options.out + "/findings.jsonl", FindingsLog::Earlier::kKept);
   const InterruptScope scope;
   Tally tally;
-  const CampaignResult result = Campaign(campaign, log, tally, console);
-  ShrinkFindings(
-      log, result, [&](const Case& c) { return RunCase(c, campaign.run); }, Interrupted);
+  CampaignResult result;
+  try {
+    result = Campaign(campaign, log, tally, console);
+    ShrinkFindings(
+        log, result, [&](const Case& c) { return RunCase(c, campaign.run); }, Interrupted);
+  } catch (const RecordError& error) {
+    throw EnvironmentError(fmt::format("{}; kept: {} of {} findings, {} failed cases", error.what(),
+                                       log.kept(), log.findings().size(), tally.failed));
+  }
   PrintReport(result, log, console);
+  if (result.interrupted) {
+    fmt::print(console.out, "{}\n", InterruptedText(CasesOf(result), KnownCases(campaign)));
+  }
   PrintTally(tally, console);
   return tally.Exit();
 }

@@ -56,12 +56,19 @@ error 2 frobnicate frobnicate
 error 2 --frobnicate fuzz --frobnicate
 error 2 soon fuzz --time soon
 error 2 teapot fuzz --paths teapot
+error 2 30s fuzz --time 5
+error 2 -1 fuzz --seed -1
+error 2 99999999999999999999 fuzz --cases 99999999999999999999
+error 2 regular check "@$work"
+error 2 regular check @/dev/zero
 error 2 none_such faults --only none_such
 error 2 none_such replay --fault none_such "$good"
 error 2 sonnets list sonnets
 error 2 /nonexistent/policy gate --policy /nonexistent/policy --out "$work/gate"
 printf '[fuzz]\ncases = "many"\n' >"$work/policy.toml"
 error 2 "$work/policy.toml" gate --policy "$work/policy.toml" --out "$work/gate"
+sed 's|^folders = .*|folders = ["/nonexistent/goldens"]|' "$(dirname "$0")/gate.toml" >"$work/policy.toml"
+error 2 goldens.folders gate --policy "$work/policy.toml" --out "$work/gate"
 
 # Without a GPU, asking for one is answered with exit code 5.
 run doctor
@@ -72,6 +79,18 @@ if grep -q '^cuda  *no' "$work/out"; then
   error 5 '' faults --device cuda
   error 5 '' gate --device cuda --out "$work/gate"
 fi
+# Output that nobody gets is no pass.
+status=0
+"$assay" check "$good" >/dev/full 2>"$work/err" || status=$?
+[ "$status" -eq 5 ] || fail "lost output ended with $status, not 5"
+grep -q '^assay: standard output was lost' "$work/err" || fail 'lost output is not named'
+# A disk that fills: findings and records of at most one block.
+status=0
+(ulimit -f 1; trap '' XFSZ; "$assay" gate --device host --cases 0 --out "$work/full") \
+  >/dev/null 2>"$work/err" || status=$?
+[ "$status" -eq 5 ] || fail "a full disk ended with $status, not 5: $(cat "$work/err")"
+grep -q '^assay: .*cannot be written.*; kept in .* case records' "$work/err" ||
+  fail "a full disk is not named with what was kept: $(cat "$work/err")"
 touch "$work/file"
 error 5 "$work/file" fuzz --cases 1 --out "$work/file"
 
@@ -120,7 +139,23 @@ wait "$pid"
 status=$?
 [ "$status" -eq 0 ] || fail "an interrupted clean fuzz run ended with $status"
 grep -q 'interrupted' "$work/out" || fail 'an interrupted fuzz run does not say so'
+grep -qE '^interrupted after [0-9]+ cases$' "$work/out" || fail 'an interrupted fuzz run has no line of it'
 tail -n 1 "$work/out" | grep -q ' passed, 0 failed, ' || fail 'an interrupted fuzz run lost its counts'
+
+# An interrupted gate is neither passed nor silent.
+"$assay" gate --device host --workers 1 --out "$work/half" >"$work/out" 2>"$work/err" &
+pid=$!
+sleep 2
+kill -TERM "$pid"
+wait "$pid"
+status=$?
+[ "$status" -eq 1 ] || fail "an interrupted gate ended with $status, not 1"
+head -n 1 "$work/half/summary.md" | grep -qx '# assay gate: interrupted' ||
+  fail "an interrupted gate is called '$(head -n 1 "$work/half/summary.md")'"
+grep -qE '<error message="gate interrupted after [0-9]+ of [0-9]+ cases"/>' "$work/half/junit.xml" ||
+  fail 'junit.xml of an interrupted gate has no error'
+grep -q '<skipped message="interrupted"/>' "$work/half/junit.xml" ||
+  fail 'junit.xml of an interrupted gate does not list what was not run'
 
 [ "$failures" -eq 0 ] && printf 'all of the command line holds\n'
 [ "$failures" -eq 0 ]

@@ -40,11 +40,22 @@ Table ModelsTable() {
   return table;
 }
 
-const std::map<std::string, std::function<Table()>>& Topics() {
-  static const std::map<std::string, std::function<Table()>> topics = {
-      {"checks", ChecksTable},   {"faults", FaultsTable}, {"fields", FieldsTable},
-      {"formats", FormatsTable}, {"models", ModelsTable}, {"paths", DecisionTable},
-      {"rules", RulesTable}};
+std::string PathsText() {
+  const std::string missing = NotBuiltText();
+  return DecisionTable().Text() + (missing.empty() ? "" : "\n" + missing);
+}
+
+template <Table (*Make)()>
+std::string TextOf() {
+  return Make().Text();
+}
+
+const std::map<std::string, std::function<std::string()>>& Topics() {
+  static const std::map<std::string, std::function<std::string()>> topics = {
+      {"checks", TextOf<ChecksTable>}, {"faults", TextOf<FaultsTable>},
+      {"fields", TextOf<FieldsTable>}, {"formats", TextOf<FormatsTable>},
+      {"models", TextOf<ModelsTable>}, {"paths", PathsText},
+      {"rules", TextOf<RulesTable>}};
   return topics;
 }
 
@@ -63,7 +74,7 @@ ExitCode RunList(const ListOptions& options, Console& console) {
     for (const std::string& name : ListTopics()) known += (known.empty() ? "" : ", ") + name;
     throw UsageError(fmt::format("there is no list of '{}': use one of {}", options.what, known));
   }
-  fmt::print(console.out, "{}", found->second().Text());
+  fmt::print(console.out, "{}", found->second());
   return ExitCode::kPass;
 }
 

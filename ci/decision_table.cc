@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -112,6 +114,27 @@ std::string PathsThatRun(Format format, Layout layout) {
   return paths.empty() ? "-" : paths;
 }
 
+// Whether every cell of the row is a refusal for want of building.
+bool IsNotBuilt(PathId path, Format format) {
+  for (const Layout layout : AllOf<Layout>()) {
+    if (!BestAnswer(path, format, layout).starts_with("refused (not_built")) return false;
+  }
+  return true;
+}
+
+template <typename E>
+bool HoldsForAll(const std::function<bool(E)>& holds) {
+  const std::vector<E> all = AllOf<E>();
+  return std::all_of(all.begin(), all.end(), holds);
+}
+
+// "5 formats not built yet: a b c d e", or nothing.
+std::string Named(std::string_view what, const std::vector<std::string>& names) {
+  return names.empty()
+             ? ""
+             : fmt::format("{} {} not built yet: {}\n", names.size(), what, fmt::join(names, " "));
+}
+
 }  // namespace
 
 Table DecisionTable() {
@@ -124,10 +147,23 @@ Table DecisionTable() {
       for (const Layout layout : AllOf<Layout>()) {
         row.push_back(BestAnswer(path, format, layout));
       }
-      table.Add(row);
+      if (!IsNotBuilt(path, format)) table.Add(row);
     }
   }
   return table;
+}
+
+std::string NotBuiltText() {
+  std::vector<std::string> paths, formats;
+  for (const PathId path : AllOf<PathId>()) {
+    const auto lacks = [path](Format format) { return IsNotBuilt(path, format); };
+    if (HoldsForAll<Format>(lacks)) paths.emplace_back(Token(path));
+  }
+  for (const Format format : AllOf<Format>()) {
+    const auto lacks = [format](PathId path) { return IsNotBuilt(path, format); };
+    if (HoldsForAll<PathId>(lacks)) formats.emplace_back(Token(format));
+  }
+  return Named("paths", paths) + Named("formats", formats);
 }
 
 Table RulesTable() {

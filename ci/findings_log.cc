@@ -18,13 +18,32 @@ nlohmann::json Fields(const FoldedFinding& folded) {
 
 }  // namespace
 
-FindingsLog::FindingsLog(std::string path) : path_(std::move(path)) { Rewrite(); }
+FindingsLog::FindingsLog(std::string path, Earlier earlier)
+    : path_(std::move(path)), earlier_(earlier) {
+  if (path_.empty()) return;
+  if (earlier_ == Earlier::kReplaced) {
+    WriteWholeFile(path_, "");
+  } else {
+    RecordWriter(path_).Close();  // an unfit place is named before the first case
+  }
+}
 
 FoldedFinding* FindingsLog::Find(const std::string& fingerprint) {
   for (FoldedFinding& folded : findings_) {
     if (folded.finding.Fingerprint() == fingerprint) return &folded;
   }
   return nullptr;
+}
+
+void FindingsLog::Write(const FoldedFinding& folded) {
+  if (path_.empty()) return;
+  const std::string fingerprint = folded.finding.Fingerprint();
+  const std::string line = RecordLine(RecordType::kFinding, Fields(folded));
+  if (const auto known = written_.find(fingerprint);
+      known != written_.end() && known->second == line)
+    return;
+  RecordWriter(path_).Append(RecordType::kFinding, Fields(folded));
+  written_[fingerprint] = line;
 }
 
 void FindingsLog::Add(const Case& c, const Verdict& verdict) {
@@ -34,7 +53,7 @@ void FindingsLog::Add(const Case& c, const Verdict& verdict) {
       continue;
     }
     findings_.push_back({finding, c, c, 1});
-    if (!path_.empty()) RecordWriter(path_).Append(RecordType::kFinding, Fields(findings_.back()));
+    Write(findings_.back());
   }
 }
 
@@ -45,8 +64,12 @@ void FindingsLog::Replace(const Finding& finding, const Case& smallest) {
   }
 }
 
-void FindingsLog::Rewrite() const {
+void FindingsLog::Finish() {
   if (path_.empty()) return;
+  if (earlier_ == Earlier::kKept) {
+    for (const FoldedFinding& folded : findings_) Write(folded);
+    return;
+  }
   std::string text;
   for (const FoldedFinding& folded : findings_) {
     text += RecordLine(RecordType::kFinding, Fields(folded)) + "\n";

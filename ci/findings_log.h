@@ -1,7 +1,9 @@
 // The findings of a campaign, one per fingerprint, and the file findings.jsonl that keeps them.
-// A finding is on disk as soon as it is found; its shrunk form takes its place at the end.
+// A finding is on disk as soon as it is found; its shrunk form comes at the end.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,15 +20,21 @@ struct FoldedFinding {
 
 class FindingsLog {
  public:
-  // An empty path keeps no file. An old file of the same name is replaced. Throws EnvironmentError.
-  explicit FindingsLog(std::string path);
+  // What becomes of an old file of the same name.
+  enum class Earlier { kReplaced, kKept };
+
+  // An empty path keeps no file. Throws EnvironmentError and RecordError.
+  explicit FindingsLog(std::string path, Earlier earlier = Earlier::kReplaced);
 
   // Counts the findings of a failing case; those with a new fingerprint go to the file at once.
   void Add(const Case& c, const Verdict& verdict);
   // Puts the shrunk form in the place of the folded finding with the same fingerprint.
   void Replace(const Finding& finding, const Case& smallest);
-  // Writes the file again with the findings as they are now; never leaves half a file.
-  void Rewrite() const;
+  // Puts the findings as they are now into the file: kReplaced writes it again, never half of it;
+  // kKept only appends what changed, so that a fingerprint's last line is the one to read.
+  void Finish();
+  // Fingerprints that are in the file.
+  std::size_t kept() const { return written_.size(); }
 
   const std::vector<FoldedFinding>& findings() const { return findings_; }
   const std::string& path() const { return path_; }
@@ -34,8 +42,12 @@ class FindingsLog {
  private:
   FoldedFinding* Find(const std::string& fingerprint);
 
+  void Write(const FoldedFinding& folded);
+
   std::string path_;
-  std::vector<FoldedFinding> findings_;  // in the order found
+  Earlier earlier_;
+  std::map<std::string, std::string> written_;  // fingerprint -> its last line in the file
+  std::vector<FoldedFinding> findings_;         // in the order found
 };
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 
 #include "ci/output_files.h"
 #include "reference/error.h"
+#include "reports/record.h"
 
 namespace assay {
 namespace {
@@ -67,11 +68,11 @@ TEST_F(FindingsLogTest, TheSameFingerprintIsFoldedAndCounted) {
   EXPECT_EQ(log.findings()[0].first, WithSeed(1));
 }
 
-TEST_F(FindingsLogTest, RewritingKeepsTheShrunkForm) {
+TEST_F(FindingsLogTest, FinishingKeepsTheShrunkForm) {
   FindingsLog log(path_);
   log.Add(WithSeed(1), FailedBy("memory", "long"));
   log.Replace(FailedBy("memory", "short").findings[0], WithSeed(9));
-  log.Rewrite();
+  log.Finish();
   ASSERT_EQ(Records().size(), 1u);
   EXPECT_EQ(Records()[0].at("summary"), "short");
   EXPECT_EQ(log.findings()[0].smallest, WithSeed(9));
@@ -81,6 +82,30 @@ TEST_F(FindingsLogTest, AnOldFileIsReplaced) {
   std::ofstream(path_) << "old\n";
   FindingsLog log(path_);
   EXPECT_TRUE(Records().empty());
+}
+
+TEST_F(FindingsLogTest, EarlierFindingsCanBeKeptAndTheLastLineIsTheShrunkOne) {
+  for (int run = 0; run < 2; ++run) {
+    FindingsLog log(path_, FindingsLog::Earlier::kKept);
+    log.Add(WithSeed(1), FailedBy("memory", "long"));
+    log.Add(WithSeed(2), FailedBy("numeric", "as it was"));
+    log.Replace(FailedBy("memory", "short").findings[0], WithSeed(9));
+    log.Finish();
+    log.Finish();  // says nothing twice
+    EXPECT_EQ(log.kept(), 2u);
+  }
+  const std::vector<nlohmann::json> records = Records();
+  ASSERT_EQ(records.size(), 6u);
+  EXPECT_EQ(records[3].at("summary"), "long");
+  EXPECT_EQ(records[5].at("summary"), "short");
+}
+
+TEST_F(FindingsLogTest, AFindingThatTheDiskRefusesIsNotCountedAsKept) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
+  FindingsLog log("/dev/full", FindingsLog::Earlier::kKept);
+  EXPECT_THROW(log.Add(WithSeed(1), FailedBy("memory")), RecordError);
+  EXPECT_EQ(log.findings().size(), 1u);
+  EXPECT_EQ(log.kept(), 0u);
 }
 
 TEST_F(FindingsLogTest, AFolderThatIsNotThereIsAnEnvironmentError) {

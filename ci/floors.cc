@@ -10,14 +10,11 @@
 namespace assay {
 namespace {
 
-std::int64_t Scaled(std::int64_t floor, std::int64_t cases, std::int64_t of) {
-  if (of <= 0 || cases >= of) return floor;
-  return static_cast<std::int64_t>(static_cast<double>(floor) * static_cast<double>(cases) /
-                                   static_cast<double>(of));
-}
+Outcome Of(bool held) { return held ? Outcome::kPassed : Outcome::kFailed; }
 
 Floor AtLeast(const std::string& name, std::int64_t counted, std::int64_t floor) {
-  return {name, counted >= floor, fmt::format("{} counted, at least {} demanded", counted, floor)};
+  return {name, Of(counted >= floor),
+          fmt::format("{} counted, at least {} demanded", counted, floor)};
 }
 
 // One entry a cell below the floor, or one that says that all hold.
@@ -28,7 +25,7 @@ void AddCells(const CampaignResult& result, std::int64_t floor, std::vector<Floo
   }
   if (thin.empty()) {
     floors.push_back(
-        {"own_kernel_cases", true,
+        {"own_kernel_cases", Outcome::kPassed,
          fmt::format("at least {} in each of {} cells", floor, RunningCells().size())});
   }
 }
@@ -37,22 +34,38 @@ Floor VacuousShare(const GatePolicy& policy, const CampaignResult& result) {
   const std::int64_t judged = result.passed - result.refused + result.failed + result.vacuous;
   const double share =
       judged > 0 ? static_cast<double>(result.vacuous) / static_cast<double>(judged) : 0;
-  return {"vacuous_share", share <= policy.vacuous_share,
+  return {"vacuous_share", Of(share <= policy.vacuous_share),
           fmt::format("{:.4f} ({} of {} judged cases), at most {} allowed", share, result.vacuous,
                       judged, policy.vacuous_share)};
+}
+
+// What counts over all cases of the policy.
+void AddCounts(const GatePolicy& policy, const CampaignResult& result, std::vector<Floor>& floors) {
+  AddCells(result, policy.own_kernel_cases, floors);
+  floors.push_back(AtLeast("elements", result.work.elements, policy.elements));
+  floors.push_back(AtLeast("experts", result.work.experts, policy.experts));
+}
+
+// Too few cases for a count to mean something: a few cells would miss by chance.
+void SkipCounts(std::int64_t cases, std::int64_t of, std::vector<Floor>& floors) {
+  const std::string why = fmt::format("only {} of {} cases were asked for", cases, of);
+  for (const char* name : {"own_kernel_cases", "elements", "experts"}) {
+    floors.push_back({name, Outcome::kSkipped, why});
+  }
 }
 
 }  // namespace
 
 std::vector<Floor> JudgeFloors(const GatePolicy& policy, std::int64_t cases,
-                               const CampaignResult& result) {
+                               const CampaignResult& result, std::int64_t goldens) {
   std::vector<Floor> floors;
-  AddCells(result, Scaled(policy.own_kernel_cases, cases, policy.cases), floors);
-  floors.push_back(
-      AtLeast("elements", result.work.elements, Scaled(policy.elements, cases, policy.cases)));
-  floors.push_back(
-      AtLeast("experts", result.work.experts, Scaled(policy.experts, cases, policy.cases)));
+  if (cases < policy.cases) {
+    SkipCounts(cases, policy.cases, floors);
+  } else {
+    AddCounts(policy, result, floors);
+  }
   floors.push_back(VacuousShare(policy, result));
+  floors.push_back(AtLeast("goldens", goldens, policy.goldens));
   return floors;
 }
 

@@ -10,14 +10,14 @@
 namespace assay {
 
 struct Floor {
-  std::string name;  // "own_kernel_cases k3 nvfp4 ..."
-  bool held = true;
-  std::string text;  // what was counted and what the policy demands
+  std::string name;                    // "own_kernel_cases of 'k3 nvfp4 ...'"
+  Outcome outcome = Outcome::kPassed;  // passed, failed or skipped
+  std::string text;                    // what was counted and demanded, or why it was not judged
 };
 
-// `cases`: how many were asked for; count floors scale with cases / policy.cases, rounded down, so
-// that a quick gate has quick floors. The share does not scale.
+// `cases`: how many were asked for; if fewer than the policy's, what counts over all its cases is
+// skipped. `goldens`: how many passed.
 std::vector<Floor> JudgeFloors(const GatePolicy& policy, std::int64_t cases,
-                               const CampaignResult& result);
+                               const CampaignResult& result, std::int64_t goldens);
 
 }  // namespace assay

@@ -16,6 +16,7 @@ GatePolicy Policy() {
   policy.elements = 1000;
   policy.experts = 50;
   policy.vacuous_share = 0.1;
+  policy.goldens = 7;
   return policy;
 }
 
@@ -32,7 +33,7 @@ CampaignResult Rich() {
 std::vector<std::string> Broken(const std::vector<Floor>& floors) {
   std::vector<std::string> names;
   for (const Floor& floor : floors) {
-    if (!floor.held) names.push_back(floor.name);
+    if (floor.outcome == Outcome::kFailed) names.push_back(floor.name);
   }
   return names;
 }
@@ -40,7 +41,7 @@ std::vector<std::string> Broken(const std::vector<Floor>& floors) {
 using Names = std::vector<std::string>;
 
 TEST(FloorsTest, FloorsHoldAtTheirValue) {
-  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, Rich())), Names{});
+  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, Rich(), 7)), Names{});
 }
 
 TEST(FloorsTest, EachFloorBreaksByItself) {
@@ -50,10 +51,11 @@ TEST(FloorsTest, EachFloorBreaksByItself) {
   vacuous.vacuous = 11;
   const std::string cell = RunningCells().front();
   thin.own_kernels[cell] = 9;
-  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, few_elements)), Names{"elements"});
-  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, few_experts)), Names{"experts"});
-  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, vacuous)), Names{"vacuous_share"});
-  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, thin)), Names{"own_kernel_cases of '" + cell + "'"});
+  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, few_elements, 7)), Names{"elements"});
+  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, few_experts, 7)), Names{"experts"});
+  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, vacuous, 7)), Names{"vacuous_share"});
+  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, thin, 7)),
+            Names{"own_kernel_cases of '" + cell + "'"});
 }
 
 TEST(FloorsTest, RefusalsDoNotDiluteTheVacuousShare) {
@@ -61,27 +63,34 @@ TEST(FloorsTest, RefusalsDoNotDiluteTheVacuousShare) {
   result.passed += 1000;
   result.refused += 1000;
   result.vacuous = 11;
-  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, result)), Names{"vacuous_share"});
+  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, result, 7)), Names{"vacuous_share"});
 }
 
-TEST(FloorsTest, AQuickGateHasQuickCountsButTheSameShare) {
-  CampaignResult result = Rich();
-  for (auto& [cell, cases] : result.own_kernels) cases = 1;
-  result.work.elements = 100;
-  result.work.experts = 5;
-  EXPECT_EQ(Broken(JudgeFloors(Policy(), 10, result)), Names{});
-  result.work.elements = 99;
-  result.vacuous = 20;
-  EXPECT_EQ(Broken(JudgeFloors(Policy(), 10, result)), (Names{"elements", "vacuous_share"}));
+TEST(FloorsTest, AQuickGateSkipsTheCountsAndKeepsTheShareAndTheGoldens) {
+  const std::vector<Floor> floors = JudgeFloors(Policy(), 10, CampaignResult{}, 7);
+  Names skipped;
+  for (const Floor& floor : floors) {
+    if (floor.outcome != Outcome::kSkipped) continue;
+    skipped.push_back(floor.name);
+    EXPECT_EQ(floor.text, "only 10 of 100 cases were asked for");
+  }
+  EXPECT_EQ(skipped, (Names{"own_kernel_cases", "elements", "experts"}));
+  CampaignResult vacuous = Rich();
+  vacuous.vacuous = 20;
+  EXPECT_EQ(Broken(JudgeFloors(Policy(), 10, vacuous, 6)), (Names{"vacuous_share", "goldens"}));
+}
+
+TEST(FloorsTest, AGoldenThatIsMissingBreaksItsFloorAlone) {
+  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, Rich(), 6)), Names{"goldens"});
 }
 
 TEST(FloorsTest, MoreCasesThanThePolicyKeepItsFloors) {
-  EXPECT_EQ(Broken(JudgeFloors(Policy(), 1000, Rich())), Names{});
+  EXPECT_EQ(Broken(JudgeFloors(Policy(), 1000, Rich(), 7)), Names{});
 }
 
 TEST(FloorsTest, AnEmptyCampaignBreaksEveryCellAndCount) {
-  const Names broken = Broken(JudgeFloors(Policy(), 100, CampaignResult{}));
-  EXPECT_EQ(broken.size(), RunningCells().size() + 2);
+  const Names broken = Broken(JudgeFloors(Policy(), 100, CampaignResult{}, 0));
+  EXPECT_EQ(broken.size(), RunningCells().size() + 3);
 }
 
 }  // namespace

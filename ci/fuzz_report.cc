@@ -19,6 +19,11 @@ std::int64_t CasesOf(const CampaignResult& result) {
   return result.passed + result.failed + result.skipped + result.vacuous;
 }
 
+std::string InterruptedText(std::int64_t done, std::int64_t total) {
+  const std::string of = total > 0 ? fmt::format(" of {}", total) : "";
+  return fmt::format("interrupted after {}{} cases", done, of);
+}
+
 Table CellTable(const CampaignResult& result) {
   Table table({"path format layout router shared", "own-kernel cases"});
   for (const auto& [cell, cases] : result.own_kernels) table.Add({cell, std::to_string(cases)});

@@ -89,6 +89,7 @@ const std::map<std::string, Section>& Sections() {
        {{"own_kernel_cases", Count(&GatePolicy::own_kernel_cases)},
         {"elements", Count(&GatePolicy::elements)},
         {"experts", Count(&GatePolicy::experts)},
+        {"goldens", Count(&GatePolicy::goldens)},
         {"vacuous_share", Share(&GatePolicy::vacuous_share)}}}};
   return sections;
 }

@@ -24,6 +24,7 @@ struct GatePolicy {
   // [floors]
   std::int64_t own_kernel_cases = 0;
   std::int64_t elements = 0, experts = 0;
+  std::int64_t goldens = 0;
   double vacuous_share = 1;
 
   bool operator==(const GatePolicy&) const = default;

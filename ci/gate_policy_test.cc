@@ -21,7 +21,8 @@ const std::string kGood =
     "own_kernel_cases = 1\n"      // 11
     "elements = 2\n"              // 12
     "experts = 3\n"               // 13
-    "vacuous_share = 0.5\n";      // 14
+    "vacuous_share = 0.5\n"       // 14
+    "goldens = 4\n";              // 15
 
 std::string Replaced(const std::string& from, const std::string& to) {
   std::string text = kGood;
@@ -50,6 +51,7 @@ TEST(GatePolicyTest, EveryKeyIsTaken) {
   expected.elements = 2;
   expected.experts = 3;
   expected.vacuous_share = 0.5;
+  expected.goldens = 4;
   EXPECT_EQ(ParseGatePolicy(kGood, "p.toml"), expected);
 }
 
@@ -59,6 +61,7 @@ TEST(GatePolicyTest, TheProjectsOwnPolicyIsValidAndDemandsSomething) {
   EXPECT_GT(policy.own_kernel_cases, 0);
   EXPECT_GT(policy.elements, 0);
   EXPECT_GT(policy.experts, 0);
+  EXPECT_GT(policy.goldens, 0);
   EXPECT_LT(policy.vacuous_share, 1);
 }
 
@@ -69,7 +72,7 @@ TEST(GatePolicyTest, AnUnknownKeyIsNamedWithItsLine) {
 
 TEST(GatePolicyTest, AnUnknownSectionIsNamedWithItsLine) {
   EXPECT_EQ(ErrorOf(kGood + "[flors]\n"),
-            "p.toml:15: unknown section 'flors': a policy has corpus, floors, fuzz, goldens");
+            "p.toml:16: unknown section 'flors': a policy has corpus, floors, fuzz, goldens");
 }
 
 TEST(GatePolicyTest, AWrongTypeIsNamedWithItsLine) {
@@ -95,6 +98,8 @@ TEST(GatePolicyTest, AValueOutsideItsRangeIsNamed) {
 TEST(GatePolicyTest, AMissingKeyOrSectionIsNamed) {
   EXPECT_EQ(ErrorOf(Replaced("experts = 3\n", "")),
             "p.toml:10: [floors] lacks the key 'experts': add it");
+  EXPECT_EQ(ErrorOf(Replaced("goldens = 4\n", "")),
+            "p.toml:10: [floors] lacks the key 'goldens': add it");
   EXPECT_EQ(ErrorOf(Replaced("[goldens]\nfolders = []\n", "")),
             "p.toml: section [goldens] is missing: add it");
 }

@@ -91,6 +91,7 @@ bool IsSkip(const JunitCase& c) {
 }
 
 std::string Body(const JunitCase& c) {
+  if (c.error) return fmt::format("<error message=\"{}\"/>", Attribute(c.message));
   if (c.outcome == Outcome::kFailed) {
     return fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", Attribute(c.type),
                        Attribute(c.message), XmlEscape(c.text));
@@ -104,18 +105,19 @@ std::string Body(const JunitCase& c) {
 }
 
 struct Totals {
-  std::int64_t tests = 0, failures = 0, skipped = 0;
+  std::int64_t tests = 0, failures = 0, errors = 0, skipped = 0;
   double seconds = 0;
 
   void Add(const JunitCase& c) {
     ++tests;
-    failures += c.outcome == Outcome::kFailed;
-    skipped += IsSkip(c);
+    errors += c.error;
+    failures += !c.error && c.outcome == Outcome::kFailed;
+    skipped += !c.error && IsSkip(c);
     seconds += c.seconds;
   }
   std::string Attributes() const {
-    return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3f}\"",
-                       tests, failures, skipped, seconds);
+    return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"",
+                       tests, failures, errors, skipped, seconds);
   }
 };
 

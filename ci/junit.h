@@ -1,4 +1,5 @@
-// JUnit XML, as CI systems read it: testsuites / testsuite / testcase with failure or skipped.
+// JUnit XML, as CI systems read it: testsuites / testsuite / testcase with error, failure or
+// skipped.
 #pragma once
 
 #include <string>
@@ -18,6 +19,7 @@ struct JunitCase {
   std::string type;     // of a failure: the checks that failed
   std::string message;  // one line: of a failure or a skip
   std::string text;     // the whole finding
+  bool error = false;   // no verdict at all: the run itself ended before its end
 };
 
 // One case's entry; a failure holds the text of all findings.

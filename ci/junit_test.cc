@@ -56,6 +56,15 @@ TEST(JunitTest, CountsFollowTheOutcomes) {
       << xml;
 }
 
+TEST(JunitTest, AnErrorIsNoFailure) {
+  JunitCase interrupted = Named("gate interrupted after 3 of 9 cases", Outcome::kFailed);
+  interrupted.error = true;
+  const std::string xml = JunitXml({Named("a"), interrupted});
+  EXPECT_NE(xml.find("tests=\"2\" failures=\"0\" errors=\"1\" skipped=\"0\""), std::string::npos)
+      << xml;
+  EXPECT_NE(xml.find("<error message="), std::string::npos) << xml;
+}
+
 TEST(JunitTest, LineBreaksInAttributesSurvive) {
   const std::string xml = JunitXml({Named("a", Outcome::kFailed)});
   EXPECT_NE(xml.find("message=\"first line&#10;&quot;quoted&quot; &lt;&amp;&gt;\""),

@@ -27,6 +27,7 @@ void WriteWholeFile(const std::string& path, std::string_view text) {
   std::error_code error;
   if (file) fs::rename(beside, path, error);
   if (!file || error) {
+    fs::remove(beside, error);
     throw EnvironmentError(fmt::format(
         "file '{}' cannot be written: free space or choose another folder with --out", path));
   }

@@ -42,7 +42,7 @@ void ShrinkFindings(FindingsLog& log, const CampaignResult& result,
     const Finding* smallest = WithFingerprint(shrunk.verdict, fingerprint);
     if (smallest != nullptr) log.Replace(*smallest, shrunk.smallest);
   }
-  log.Rewrite();
+  log.Finish();
 }
 
 }  // namespace assay

@@ -17,6 +17,12 @@ Table Counts(const std::map<std::string, std::int64_t>& counts, const std::strin
   return table;
 }
 
+// Half a gate is neither passed nor, without a failure, failed.
+std::string Title(const Summary& summary, const Tally& total) {
+  if (summary.interruption.empty()) return total.Exit() == ExitCode::kPass ? "passed" : "FAILED";
+  return total.failed > 0 ? "interrupted, FAILED before" : "interrupted";
+}
+
 }  // namespace
 
 Table TableOf(const std::vector<StageResult>& stages) {
@@ -38,9 +44,10 @@ Tally TotalOf(const std::vector<StageResult>& stages) {
 
 std::string SummaryMarkdown(const Summary& summary, const FindingsLog& log) {
   const Tally total = TotalOf(summary.stages);
-  std::string text = fmt::format(
-      "# assay gate: {}\n\n{}, {}\n\n{}", total.Exit() == ExitCode::kPass ? "passed" : "FAILED",
-      summary.version, summary.device, TableOf(summary.stages).Markdown());
+  std::string text =
+      fmt::format("# assay gate: {}\n\n{}, {}\n\n{}", Title(summary, total), summary.version,
+                  summary.device, TableOf(summary.stages).Markdown());
+  if (!summary.interruption.empty()) text += "\nThe gate was " + summary.interruption + ".\n";
   if (!summary.failures.empty()) {
     text += "\n## What failed\n\n";
     for (const std::string& failure : summary.failures) text += "- " + failure + "\n";

@@ -18,6 +18,7 @@ struct StageResult {
 
 struct Summary {
   std::string device, version;
+  std::string interruption;  // "interrupted after 57 of 2000 cases"; empty: it ran to its end
   std::vector<StageResult> stages;
   std::vector<std::string> failures;  // one line each, floors among them
   Table cells{{"path format layout router shared", "own-kernel cases"}};

@@ -2,12 +2,13 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
 
 namespace assay {
 namespace {
 
 double UnitSeconds(std::string_view unit) {
-  if (unit.empty() || unit == "s") return 1;
+  if (unit == "s") return 1;
   if (unit == "m") return 60;
   if (unit == "h") return 3600;
   return 0;
@@ -37,10 +38,19 @@ double SecondsFromWord(std::string_view word) {
   const auto [end, error] = std::from_chars(word.data(), last, number);
   const double unit = UnitSeconds({end, static_cast<std::size_t>(last - end)});
   if (error != std::errc{} || unit == 0 || !(number > 0) || number * unit > kLongestSeconds) {
-    throw UsageError(
-        fmt::format("time is '{}', not a duration above zero: write 30s, 5m or 1h", word));
+    throw UsageError(fmt::format(
+        "time is '{}', not a duration above zero with its unit: write 30s, 5m or 1h", word));
   }
   return number * unit;
+}
+
+std::string WholeNumberProblem(std::string_view word, std::int64_t least) {
+  std::int64_t number = 0;
+  const char* last = word.data() + word.size();
+  const auto [end, error] = std::from_chars(word.data(), last, number);
+  if (error == std::errc{} && end == last && number >= least) return "";
+  return fmt::format("'{}' is no whole number from {} to {}", word, least,
+                     std::numeric_limits<std::int64_t>::max());
 }
 
 int WorkersFromWord(std::string_view word) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,8 +34,12 @@ E FromWord(std::string_view what, std::string_view word) {
       fmt::format("{} is '{}', which it cannot be: use one of {}", what, word, NamesOf<E>()));
 }
 
-// "30s", "5m", "1h", "12" (seconds); more than zero.
+// "30s", "5m", "1h"; more than zero, never without a unit.
 double SecondsFromWord(std::string_view word);
+
+// What keeps `word` from being a whole number from `least` to the largest int64, as one line; empty
+// if nothing does.
+std::string WholeNumberProblem(std::string_view word, std::int64_t least);
 
 // "auto" is 0 (one worker a core), otherwise 1..1024.
 int WorkersFromWord(std::string_view word);

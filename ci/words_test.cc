@@ -9,12 +9,20 @@ TEST(WordsTest, DurationsHaveUnits) {
   EXPECT_EQ(SecondsFromWord("30s"), 30);
   EXPECT_EQ(SecondsFromWord("5m"), 300);
   EXPECT_EQ(SecondsFromWord("1.5h"), 5400);
-  EXPECT_EQ(SecondsFromWord("12"), 12);
 }
 
 TEST(WordsTest, NonsenseIsNoDuration) {
-  for (const char* word : {"", "s", "0", "-3s", "5d", "5 m", "nan", "inf", "1e9"}) {
+  for (const char* word : {"", "s", "5", "0", "0s", "-3s", "5d", "5 m", "nan", "inf", "1e9"}) {
     EXPECT_THROW(SecondsFromWord(word), UsageError) << word;
+  }
+}
+
+TEST(WordsTest, AWholeNumberIsNotNegativeNotTooLargeAndNothingElse) {
+  EXPECT_EQ(WholeNumberProblem("0", 0), "");
+  EXPECT_EQ(WholeNumberProblem("9223372036854775807", 1), "");
+  for (const char* word : {"", "-1", "0", "1.5", "1e3", "12x", "9223372036854775808"}) {
+    EXPECT_EQ(WholeNumberProblem(word, 1),
+              "'" + std::string(word) + "' is no whole number from 1 to 9223372036854775807");
   }
 }
 
