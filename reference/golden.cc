@@ -23,6 +23,8 @@ void IfThere(const fs::path& file, std::vector<GoldenResult>& results, Evaluate 
   if (!fs::exists(file)) return;
   try {
     Append(results, evaluate(file));
+  } catch (const std::out_of_range&) {
+    throw UsageError(file.string() + ": a tensor of one of its cases is too short");
   } catch (const Json::exception& error) {
     throw UsageError(file.string() + ": " + error.what());
   }

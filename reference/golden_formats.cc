@@ -6,6 +6,7 @@
 
 #include "reference/bf16.h"
 #include "reference/e8m0.h"
+#include "reference/error.h"
 #include "reference/golden_parts.h"
 #include "reference/safetensors.h"
 #include "reference/small_float.h"
@@ -19,21 +20,26 @@ struct Codec {
   std::function<double(int)> decode;
   std::function<int(float)> encode, encode_saturated;
   bool encodes_nan = true;
+  std::size_t codes = 256;
 };
 
 template <class Format>
-Codec CodecOf(const char* name, bool encodes_nan) {
-  return {name, Format::Decode, [](float x) { return Format::Encode(x); },
-          [](float x) { return Format::EncodeSaturated(x); }, encodes_nan};
+Codec CodecOf(const char* name, bool encodes_nan, std::size_t codes) {
+  return {name,
+          Format::Decode,
+          [](float x) { return Format::Encode(x); },
+          [](float x) { return Format::EncodeSaturated(x); },
+          encodes_nan,
+          codes};
 }
 
 const std::vector<Codec>& Codecs() {
   static const std::vector<Codec> codecs{
-      CodecOf<E2m1>("float4_e2m1fn", false),
-      CodecOf<E2m3>("float6_e2m3fn", false),
-      CodecOf<E3m2>("float6_e3m2fn", false),
-      CodecOf<E4m3>("float8_e4m3fn", true),
-      CodecOf<E5m2>("float8_e5m2", true),
+      CodecOf<E2m1>("float4_e2m1fn", false, 16),
+      CodecOf<E2m3>("float6_e2m3fn", false, 64),
+      CodecOf<E3m2>("float6_e3m2fn", false, 64),
+      CodecOf<E4m3>("float8_e4m3fn", true, 256),
+      CodecOf<E5m2>("float8_e5m2", true, 256),
       {"float8_e8m0fnu", [](int code) { return DecodeE8m0(code, CodePolicy::kStandard); },
        EncodeE8m0, EncodeE8m0Saturated}};
   return codecs;
@@ -81,6 +87,13 @@ bool SameCode(const Codec& codec, int a, int b) {
   return a == b || (std::isnan(codec.decode(a)) && std::isnan(codec.decode(b)));
 }
 
+// An empty or short table would compare nothing.
+void RequireEntries(const std::string& what, std::size_t got, std::size_t wanted) {
+  if (got != wanted || got == 0)
+    throw UsageError(what + ": " + std::to_string(got) + " entries, " + std::to_string(wanted) +
+                     " are needed");
+}
+
 double DifferingCodes(const Codec& codec, const std::function<int(float)>& encode,
                       const std::vector<double>& inputs, std::span<const std::uint8_t> codes) {
   double differing = 0;
@@ -101,6 +114,7 @@ std::vector<GoldenResult> DecodeGoldens(const Json& formats) {
       results.push_back(NotBuilt("decode/" + name, name));
       continue;
     }
+    RequireEntries("decode/" + name + " values", table.at("values").size(), codec->codes);
     double differing = 0;
     int code = 0;
     for (const Json& value : table.at("values"))
@@ -119,6 +133,8 @@ std::vector<GoldenResult> EncodeGoldens(const std::filesystem::path& path) {
     if (!file.Has(name + ".code")) continue;
     const auto& plain = file.Get(name + ".code", "U8").bytes;
     const auto& saturated = file.Get(name + ".code_saturated", "U8").bytes;
+    RequireEntries(name + ".code", plain.size(), inputs.size());
+    RequireEntries(name + ".code_saturated", saturated.size(), inputs.size());
     results.push_back(ExactResult(
         "encode/" + name,
         {{"code", DifferingCodes(codec, codec.encode, inputs, plain)},
@@ -131,6 +147,7 @@ std::vector<GoldenResult> Bf16Goldens(const std::filesystem::path& path) {
   const Safetensors file = Safetensors::Open(path);
   const std::vector<double> inputs = file.Doubles("input");
   const std::vector<double> expected = file.Doubles("bfloat16");
+  RequireEntries("bfloat16", expected.size(), inputs.size());
   double from_float = 0, from_double = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto input = static_cast<float>(inputs[i]);

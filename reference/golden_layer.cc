@@ -74,7 +74,9 @@ double RelativeError(const std::vector<double>& expected, const RowMatrix& got) 
 double WeightError(const std::vector<double>& ids, const std::vector<double>& weights,
                    const std::vector<std::vector<Routed>>& routed) {
   double largest = 0, error = 0;
-  const std::size_t top_k = routed.empty() ? 0 : ids.size() / routed.size();
+  if (routed.empty() || ids.size() != weights.size() || ids.size() % routed.size() != 0)
+    return HUGE_VAL;
+  const std::size_t top_k = ids.size() / routed.size();
   for (std::size_t token = 0; token < routed.size(); ++token) {
     std::multimap<int, double> left;
     for (const Routed& r : routed[token]) left.emplace(r.expert, r.weight);

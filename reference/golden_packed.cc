@@ -20,10 +20,21 @@ std::vector<std::uint8_t> Bytes(const TensorView& view) {
   return {view.bytes.begin(), view.bytes.end()};
 }
 
-std::int64_t LastExtent(const TensorView& view) { return view.shape.back(); }
-
 void RequireSize(bool right, const std::string& what) {
   if (!right) throw UsageError(what + ": its extent does not fit the other tensors");
+}
+
+// Extent `from_last` before the last one; a tensor without it, or of no elements, packs nothing.
+std::int64_t Extent(const TensorView& view, std::size_t from_last) {
+  RequireSize(view.shape.size() > from_last && view.Count() > 0, "a packed tensor");
+  return view.shape[view.shape.size() - 1 - from_last];
+}
+std::int64_t LastExtent(const TensorView& view) { return Extent(view, 0); }
+
+double FirstOf(const Safetensors& file, const std::string& tensor) {
+  const std::vector<double> values = file.Doubles(tensor);
+  RequireSize(!values.empty(), tensor);
+  return values.front();
 }
 
 // All rows of a packed FP4 matrix, exact, by the decoder of the layers.
@@ -32,7 +43,7 @@ std::vector<double> DecodeFp4(Format format, const TensorView& codes, const Tens
   const int group = format == Format::kNvfp4 ? 16 : 32;
   PackedMatrix m{format, false, 0, columns, Bytes(codes), Bytes(scales), global_scale};
   m.rows = static_cast<int>(m.payload.size() * 2 / columns);
-  RequireSize(m.scales.size() * group == m.payload.size() * 2, "scales");
+  RequireSize(m.rows > 0 && m.scales.size() * group == m.payload.size() * 2, "scales");
   std::vector<double> values(std::size_t(m.rows) * columns), formed(columns);
   for (int row = 0; row < m.rows; ++row) {
     double* exact = values.data() + std::size_t(row) * columns;
@@ -57,7 +68,7 @@ std::vector<double> DecodeModelopt(const Safetensors& file) {
   const TensorView& scales = file.Get("weight_scale", "F8_E4M3");
   return DecodeFp4(Format::kNvfp4, file.Get("weight", "U8"), scales,
                    static_cast<int>(LastExtent(scales) * 16),
-                   static_cast<float>(file.Doubles("weight_scale_2").at(0)));
+                   static_cast<float>(FirstOf(file, "weight_scale_2")));
 }
 
 // The global scale divides: not the same as a product with its rounded reciprocal.
@@ -65,7 +76,7 @@ std::vector<double> DecodeCompressedTensors(const Safetensors& file) {
   const TensorView& scales = file.Get("weight_scale", "F8_E4M3");
   std::vector<double> values = DecodeFp4(Format::kNvfp4, file.Get("weight_packed", "U8"), scales,
                                          static_cast<int>(LastExtent(scales) * 16), 1);
-  const double divisor = file.Doubles("weight_global_scale").at(0);
+  const double divisor = FirstOf(file, "weight_global_scale");
   for (double& value : values) value /= divisor;
   return values;
 }
@@ -84,7 +95,7 @@ std::vector<double> DecodeFp8(const Safetensors& file, std::int64_t block_rows,
                               std::int64_t block_columns) {
   const TensorView& weight = file.Get("weight", "F8_E4M3");
   const std::vector<double> scales = ScaleValues(file, "weight_scale_inv");
-  const std::int64_t columns = LastExtent(weight), rows = weight.shape.at(weight.shape.size() - 2);
+  const std::int64_t columns = LastExtent(weight), rows = Extent(weight, 1);
   const std::int64_t grid_rows = (rows + block_rows - 1) / block_rows;
   const std::int64_t grid_columns = (columns + block_columns - 1) / block_columns;
   const std::int64_t matrices = weight.Count() / (rows * columns);

@@ -175,5 +175,10 @@ TEST_F(CopiedGoldens, AFeatureThatIsNotBuiltIsSkippedByName) {
       << results[0].reason;
 }
 
+TEST_F(CopiedGoldens, AShortTableIsRefusedInsteadOfComparedInPart) {
+  Overwrite("formats.json", R"({"decode": {"float4_e2m1fn": {"values": []}}})");
+  EXPECT_NE(ErrorOf(dir_).find("0 entries, 16 are needed"), std::string::npos) << ErrorOf(dir_);
+}
+
 }  // namespace
 }  // namespace assay

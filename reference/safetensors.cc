@@ -159,6 +159,8 @@ double FromFp16(std::uint16_t bits) { return Fp16::Decode(bits); }
 }  // namespace
 
 std::int64_t TensorView::Count() const {
+  // The reader has bounded the product, but an extent of zero bounds nothing.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) count *= extent;
   return count;

@@ -187,5 +187,11 @@ TEST(Safetensors, EveryTruncationIsRefused) {
   }
 }
 
+TEST(TensorView, CountsNothingWhereAnExtentIsZeroWhateverTheOthers) {
+  TensorView view;
+  view.shape = {std::int64_t{1} << 62, std::int64_t{1} << 62, 0};
+  EXPECT_EQ(view.Count(), 0);
+}
+
 }  // namespace
 }  // namespace assay
