@@ -281,7 +281,8 @@ Container ReadContainer(const CheckpointFiles& files, const ExpertCoding& coding
   container.payload = PartOf(at.codes, at.codes_name, experts, which, container.payload.size());
   if (scales != nullptr)
     container.scales = PartOf(*scales, at.scales_name, experts, which, container.scales.size());
-  if (!at.global_name.empty()) container.global_scale = ReadGlobalScale(files, at.global_name, which);
+  if (!at.global_name.empty())
+    container.global_scale = ReadGlobalScale(files, at.global_name, which);
   return container;
 }
 

@@ -113,8 +113,7 @@ void DrawRouterRow(const Problem& p, int expert, std::uint16_t* row) {
 constexpr const char* kNotBuilt = "not built yet";
 
 void RequireDistributions(const Problem& p) {
-  if (p.data == DataDraw::kDistinct)
-    Refuse("data", Token(p.data), kNotBuilt);
+  if (p.data == DataDraw::kDistinct) Refuse("data", Token(p.data), kNotBuilt);
   if (p.logits == LogitDraw::kNan || p.logits == LogitDraw::kInf)
     Refuse("logits", Token(p.logits), kNotBuilt);
   if (!IsSteered(p.routing)) return;

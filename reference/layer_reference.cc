@@ -254,9 +254,8 @@ const RouterExpected& LayerReference::Router() const { return state_->router; }
 
 std::vector<double> LayerReference::Exact(const Selection& selection) const {
   RequireShape(state_->layer.problem, selection);
-  const Eigen::MatrixXd output =
-      ExactSum(state_->ExactBatches(selection), state_->input, state_->layer.problem.codes,
-               state_->contract.expert);
+  const Eigen::MatrixXd output = ExactSum(state_->ExactBatches(selection), state_->input,
+                                          state_->layer.problem.codes, state_->contract.expert);
   return {output.data(), output.data() + output.size()};  // [hidden, rows] by column
 }
 

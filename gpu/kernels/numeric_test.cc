@@ -23,7 +23,8 @@ long double WorstUlpError(std::uint32_t first_bits, std::uint32_t last_bits, std
   return worst;
 }
 
-// The bound that the reference's derivations use; every 4,099th float here, all of them once by hand.
+// The bound that the reference's derivations use; every 4,099th float here, all of them once by
+// hand.
 TEST(Exp, ErrsByLessThanOneUlp) {
   EXPECT_LE(WorstUlpError(0, std::bit_cast<std::uint32_t>(88.8f), 4099), 1.0L);
   EXPECT_LE(WorstUlpError(0x80000000u, std::bit_cast<std::uint32_t>(-104.5f), 4099), 1.0L);
