@@ -2,27 +2,11 @@
 
 #include <algorithm>
 
+#include "reference/formats.h"
+
 namespace assay {
 
 namespace {
-
-int GroupOf(Format format) {
-  switch (format) {
-    case Format::kNvfp4:
-      return 16;
-    case Format::kMxfp4:
-    case Format::kMxfp8:
-    case Format::kInt4G32:
-      return 32;
-    case Format::kInt4G128:
-      return 128;
-    case Format::kFp8Block:
-    case Format::kFp8Channel:
-    case Format::kBf16:
-      return 1;
-  }
-  return 1;
-}
 
 // Multiples of the group up to 256 whose median is 128.
 int SmallDimension(Draw& draw, int group) {
@@ -97,8 +81,8 @@ bool RowsAreFree(const Problem& p) { return p.rows > 4; }
 }  // namespace
 
 int GroupOf(const Problem& problem) {
-  const int routed = GroupOf(problem.format);
-  return problem.shared ? std::max(routed, GroupOf(*problem.shared)) : routed;
+  const int routed = std::max(GroupSize(problem.format), 1);
+  return problem.shared ? std::max(routed, GroupSize(*problem.shared)) : routed;
 }
 
 std::int64_t ExpertWork(const Problem& p) {

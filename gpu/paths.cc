@@ -4,6 +4,7 @@
 #include <array>
 
 #include "gpu/dispatch/guards.h"
+#include "reference/rounding_contract.h"
 
 namespace assay {
 namespace {
@@ -90,8 +91,10 @@ std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem) 
   return kernels;
 }
 
-Accumulation AccumulationOf(PathId, const Problem&) { return Accumulation::kChainOrLanes; }
-
-std::string_view ContractName(PathId, const Problem&) { return "production"; }
+Contract ContractOf(PathId, const Problem&) {
+  Contract contract = ContractNamed("production");
+  contract.accumulate.order = Accumulation::kChainOrLanes;
+  return contract;
+}
 
 }  // namespace assay

@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "reference/contract.h"
 #include "reference/problem.h"
 
 namespace assay {
+
+struct Contract;  // reference/rounding_contract.h
 
 enum class PathId { kSingle, kK2, kK3, kKn, kAtomicC4, kBatched, kFp8Grouped, kPrefill };
 inline constexpr int kPathCount = 8;
@@ -46,10 +47,8 @@ Landing Land(PathId path, const Problem& problem);
 // The kernels that the landed path declares for the problem, in launch order.
 std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem);
 
-// How the landed path's kernels sum products; its bounds follow from it.
-Accumulation AccumulationOf(PathId landed, const Problem& problem);
-
-// The rounding contract of the landed path's output, by name ("production").
-std::string_view ContractName(PathId landed, const Problem& problem);
+// The rounding contract of the landed path, with the order in which its kernels sum products: its
+// bounds follow from it.
+Contract ContractOf(PathId landed, const Problem& problem);
 
 }  // namespace assay

@@ -17,6 +17,7 @@
 #include "oracle/routing_check.h"
 #include "oracle/run_shape.h"
 #include "oracle/unwritten_check.h"
+#include "reference/rounding_contract.h"
 
 namespace assay {
 namespace {
@@ -31,7 +32,10 @@ class CaseJudge {
  public:
   CaseJudge(const LayerData& layer, const Landing& landing, const Candidates& candidates,
             Checks level)
-      : context_{layer, landing}, candidates_(candidates), level_(level) {
+      : context_{layer, landing},
+        contract_(ContractOf(landing.landed, layer.problem)),
+        candidates_(candidates),
+        level_(level) {
     if (candidates.path == nullptr) throw std::logic_error("Judge() was given no path to judge");
   }
 
@@ -79,7 +83,7 @@ class CaseJudge {
     const Landing& landing = context_.landing;
     verdict_.landing = landing;
     verdict_.kernels = FoldedKernels(run_);
-    verdict_.contract = ContractName(landing.landed, problem());
+    verdict_.contract = contract_.name;
     verdict_.output_hash = OutputHash(run_);
     verdict_.work.launches = static_cast<std::int64_t>(run_.launches.size());
     std::set<std::uint32_t> experts;
@@ -115,10 +119,8 @@ class CaseJudge {
   }
 
   void JudgeNumbers() {
-    const auto reference = Timed("reference", [&] {
-      return std::make_unique<LayerReference>(
-          context_.layer, AccumulationOf(context_.landing.landed, context_.layer.problem));
-    });
+    const auto reference = Timed(
+        "reference", [&] { return std::make_unique<LayerReference>(context_.layer, contract_); });
     const RouterExpected& router = *Timed("reference", [&] { return &reference->Router(); });
     std::vector<Finding> illegal = CheckLegalIds(context_, run_, router);
     legal_ = illegal.empty();
@@ -202,6 +204,7 @@ class CaseJudge {
   }
 
   CaseContext context_;
+  Contract contract_;
   Candidates candidates_;
   Checks level_;
   Verdict verdict_;

@@ -13,8 +13,8 @@ namespace assay::faults {
 struct NoBlend : PathProgram<ProductionPolicy> {
   template <class Machine>
   void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
-    RunK3Route<ProductionPolicy>(machine, layer);
-    RunK3Experts<ProductionPolicy>(machine, layer);
+    RunRoute<ProductionPolicy, 3>(machine, layer, PathId::kK3);
+    RunExperts<ProductionPolicy, 8>(machine, layer, PathId::kK3, {0, layer.problem->rows, 0});
     machine.TokensDone({0, layer.problem->rows, 0});
   }
 };
@@ -32,8 +32,8 @@ struct SilentFallback : PathProgram<ProductionPolicy> {
 struct BlendOneRowTooMany : PathProgram<ProductionPolicy> {
   template <class Machine>
   void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
-    RunK3Route<ProductionPolicy>(machine, layer);
-    RunK3Experts<ProductionPolicy>(machine, layer);
+    RunRoute<ProductionPolicy, 3>(machine, layer, PathId::kK3);
+    RunExperts<ProductionPolicy, 8>(machine, layer, PathId::kK3, {0, layer.problem->rows, 0});
     const Problem& p = *layer.problem;
     machine.Launch("blend_batch3", Blend<BlendRule, Machine::kChecked>{},
                    {p.rows + 1, p.hidden, p.top_k, false, false, layer.input, layer.shared_gate,
@@ -49,8 +49,8 @@ struct SecondRunDiffers : PathProgram<ProductionPolicy> {
 
   template <class Machine>
   void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
-    RunK3Route<ProductionPolicy>(machine, layer);
-    RunK3Experts<ProductionPolicy>(machine, layer);
+    RunRoute<ProductionPolicy, 3>(machine, layer, PathId::kK3);
+    RunExperts<ProductionPolicy, 8>(machine, layer, PathId::kK3, {0, layer.problem->rows, 0});
     const TokenRange all{0, layer.problem->rows, 0};
     if (++runs % 2 == 1)
       LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all);
@@ -67,7 +67,7 @@ struct WithKernels : PathProgram<ProductionPolicy> {
   void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
     using F = ProductionPolicy::Nvfp4;
     const TokenRange all{0, layer.problem->rows, 0};
-    RunK3Route<ProductionPolicy>(machine, layer);
+    RunRoute<ProductionPolicy, 3>(machine, layer, PathId::kK3);
     machine.Launch("gate_up_batch3_t", GateUp<F, F, Machine::kChecked>{},
                    GateUpArgsOf(layer, layer.transposed, all));
     machine.Launch("silu_down_batch3_t", SiluDown<F, F, Machine::kChecked>{},

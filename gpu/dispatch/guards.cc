@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "reference/formats.h"
+
 namespace assay {
 namespace {
 
@@ -11,10 +13,8 @@ constexpr auto kRefuses = Decision::Kind::kRefuses;
 constexpr auto kFallsBack = Decision::Kind::kFallsBack;
 
 bool IsMixed(P p) { return p.shared == Format::kBf16 && p.format != Format::kBf16; }
-int GroupOf(Format format) { return format == Format::kMxfp4 ? 32 : 16; }
-bool IsFp4(Format format) { return format == Format::kNvfp4 || format == Format::kMxfp4; }
 bool BreaksGroup(P p, Format format) {
-  return IsFp4(format) && (p.hidden % GroupOf(format) != 0 || p.inter % GroupOf(format) != 0);
+  return IsFp4(format) && (p.hidden % GroupSize(format) != 0 || p.inter % GroupSize(format) != 0);
 }
 
 bool SharedHasAnotherFormat(P p) {

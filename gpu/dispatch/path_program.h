@@ -7,127 +7,125 @@
 
 namespace assay {
 
-// Which copy of the weights a path reads (note the difference for kHybrid: verify and
-// single-token decode read row-major, batched reads the transposed copy).
-constexpr bool ReadsTransposed(PathId path, Layout layout) {
-  return layout == Layout::kTransposed || (layout == Layout::kHybrid && path == PathId::kBatched);
+// The copy of the routed weights that a path reads; it decides the expert kernels.
+enum class Packing { kRowMajor, kTransposed, kE8m0, kBf16 };
+inline constexpr int kPackings = 4;
+
+// For kHybrid: verify and single-token decode read row-major, batched reads the transposed copy.
+constexpr Packing PackingOf(PathId path, const Problem& p) {
+  if (p.format == Format::kBf16) return Packing::kBf16;
+  if (p.format == Format::kMxfp4) return Packing::kE8m0;
+  const bool transposed =
+      p.layout == Layout::kTransposed || (p.layout == Layout::kHybrid && path == PathId::kBatched);
+  return transposed ? Packing::kTransposed : Packing::kRowMajor;
 }
 
-// forward: one token.
-template <class Policy, class Machine>
-void RunSingle(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
-  const Problem& p = *layer.problem;
-  const TokenRange all{0, p.rows, 0};
-  LaunchRouter<1>(machine, "gate_gemv", layer);
-  LaunchTopK<Policy>(machine, "topk_softmax", "topk_sigmoid_bias", layer, all);
-  if (p.format == Format::kBf16)
-    LaunchBf16Experts<16>(machine, "gate_up_bf16", "silu_down_bf16", layer, all);
-  else if (p.format == Format::kMxfp4)
-    LaunchE8m0Experts<Policy>(machine, "gate_up_t_e8m0", "silu_down_t_e8m0", layer, all);
-  else if (ReadsTransposed(PathId::kSingle, p.layout))
-    LaunchTransposedExperts<typename Policy::Nvfp4, typename Policy::Nvfp4>(
-        machine, "gate_up_t", "silu_down_t", layer, all);
-  else
-    LaunchRowMajorExperts<Policy, 16>(machine, "gate_up", "silu_down", layer, all);
-  LaunchBlend<Policy>(machine, "blend", layer, all);
-  machine.TokensDone(all);
-}
-
-// The kernels of a verify path, by name; the router's weight row is read once for kRows tokens.
-struct VerifyKernels {
-  const char *router, *softmax, *sigmoid, *gate_up, *silu_down, *gate_up_t, *silu_down_t,
-      *gate_up_bf16, *silu_down_bf16, *blend;
+// A path's kernels by name. An empty name: the guards never let such a problem through.
+struct ExpertKernels {
+  const char *gate_up = "", *silu_down = "";
 };
-inline constexpr VerifyKernels kK2Kernels = {.router = "gate_gemv_batch2",
-                                             .softmax = "topk_softmax_batched",
-                                             .sigmoid = "topk_sigmoid_bias_batched",
-                                             .gate_up = "gate_up_batch2",
-                                             .silu_down = "silu_down_batch2",
-                                             .gate_up_t = "gate_up_batch2_t",
-                                             .silu_down_t = "silu_down_batch2_t",
-                                             .gate_up_bf16 = "gate_up_batch2_bf16",
-                                             .silu_down_bf16 = "silu_down_batch2_bf16",
-                                             .blend = "blend_batch2"};
-inline constexpr VerifyKernels kK3Kernels = {.router = "gate_gemv_batch3",
-                                             .softmax = "topk_softmax_batched",
-                                             .sigmoid = "topk_sigmoid_bias_batched",
-                                             .gate_up = "gate_up_batch3",
-                                             .silu_down = "silu_down_batch3",
-                                             .gate_up_t = "gate_up_batch3_t",
-                                             .silu_down_t = "silu_down_batch3_t",
-                                             .gate_up_bf16 = nullptr,  // falls back
-                                             .silu_down_bf16 = nullptr,
-                                             .blend = "blend_batch3"};
-inline constexpr VerifyKernels kKnKernels = {.router = "gate_gemv_batchn",
-                                             .softmax = "topk_softmax_batched",
-                                             .sigmoid = "topk_sigmoid_bias_batched",
-                                             .gate_up = "gate_up_batchn",
-                                             .silu_down = "silu_down_batchn",
-                                             .gate_up_t = nullptr,  // the ladder is row-major
-                                             .silu_down_t = nullptr,
-                                             .gate_up_bf16 = nullptr,
-                                             .silu_down_bf16 = nullptr,
-                                             .blend = "blend_batchn"};
+struct StepKernels {
+  const char* router;
+  bool batched_topk;
+  ExpertKernels experts[kPackings];  // by Packing
+  const char* blend;
 
-// forward_k2, forward_k3, forward_kn: all tokens in five launches.
+  const ExpertKernels& Of(Packing packing) const { return experts[static_cast<int>(packing)]; }
+};
+inline constexpr ExpertKernels kPerTokenExperts[kPackings] = {
+    {"gate_up", "silu_down"},
+    {"gate_up_t", "silu_down_t"},
+    {"gate_up_t_e8m0", "silu_down_t_e8m0"},
+    {"gate_up_bf16", "silu_down_bf16"}};
+inline constexpr StepKernels kSingleKernels = {
+    "gate_gemv",
+    false,
+    {kPerTokenExperts[0], kPerTokenExperts[1], kPerTokenExperts[2], kPerTokenExperts[3]},
+    "blend"};
+inline constexpr StepKernels kBatchedKernels = {
+    "gate_gemm",
+    false,
+    {kPerTokenExperts[0], kPerTokenExperts[1], kPerTokenExperts[2], kPerTokenExperts[3]},
+    "blend"};
+inline constexpr StepKernels kK2Kernels = {"gate_gemv_batch2",
+                                           true,
+                                           {{"gate_up_batch2", "silu_down_batch2"},
+                                            {"gate_up_batch2_t", "silu_down_batch2_t"},
+                                            {},
+                                            {"gate_up_batch2_bf16", "silu_down_batch2_bf16"}},
+                                           "blend_batch2"};
+inline constexpr StepKernels kK3Kernels = {
+    "gate_gemv_batch3",
+    true,
+    {{"gate_up_batch3", "silu_down_batch3"}, {"gate_up_batch3_t", "silu_down_batch3_t"}, {}, {}},
+    "blend_batch3"};
+inline constexpr StepKernels kKnKernels = {
+    "gate_gemv_batchn", true, {{"gate_up_batchn", "silu_down_batchn"}, {}, {}, {}}, "blend_batchn"};
+
+constexpr const StepKernels& KernelsOf(PathId path) {
+  switch (path) {
+    case PathId::kSingle:
+      return kSingleKernels;
+    case PathId::kK2:
+      return kK2Kernels;
+    case PathId::kK3:
+      return kK3Kernels;
+    case PathId::kKn:
+      return kKnKernels;
+    default:
+      return kBatchedKernels;
+  }
+}
+
+// gate, up and down of `tokens` from the packing that `path` reads; kStep columns a lane.
+template <class Policy, int kStep, class Machine>
+void RunExperts(Machine& machine, const LayerTensors<Machine::kChecked>& layer, PathId path,
+                TokenRange tokens) {
+  const Packing packing = PackingOf(path, *layer.problem);
+  const auto [gate_up, silu_down] = KernelsOf(path).Of(packing);
+  using F = typename Policy::Nvfp4;
+  switch (packing) {
+    case Packing::kRowMajor:
+      return LaunchRowMajorExperts<F, kStep>(machine, gate_up, silu_down, layer, layer.row_major,
+                                             tokens);
+    case Packing::kBf16:
+      return LaunchRowMajorExperts<Bf16Kernel, kStep>(machine, gate_up, silu_down, layer,
+                                                      layer.bf16, tokens);
+    case Packing::kE8m0:
+      return LaunchE8m0Experts<Policy>(machine, gate_up, silu_down, layer, tokens);
+    case Packing::kTransposed:
+      return LaunchTransposedExperts<F, F>(machine, gate_up, silu_down, layer, tokens);
+  }
+}
+
+// forward, forward_k2, forward_k3, forward_kn: all tokens at once. The router's weight row is read
+// once for kRows tokens.
 template <class Policy, int kRows, class Machine>
-void RunVerifyRoute(Machine& machine, const LayerTensors<Machine::kChecked>& layer,
-                    const VerifyKernels& kernels) {
+void RunRoute(Machine& machine, const LayerTensors<Machine::kChecked>& layer, PathId path) {
+  const StepKernels& kernels = KernelsOf(path);
   LaunchRouter<kRows>(machine, kernels.router, layer);
-  LaunchTopK<Policy>(machine, kernels.softmax, kernels.sigmoid, layer, {0, layer.problem->rows, 0});
+  LaunchTopK<Policy>(machine, kernels.batched_topk, layer, {0, layer.problem->rows, 0});
 }
 
-template <class Policy, class Machine>
-void RunVerifyExperts(Machine& machine, const LayerTensors<Machine::kChecked>& layer,
-                      const VerifyKernels& kernels) {
+template <class Policy, int kRows, int kStep, class Machine>
+void RunFused(Machine& machine, const LayerTensors<Machine::kChecked>& layer, PathId path) {
   const TokenRange all{0, layer.problem->rows, 0};
-  if (layer.problem->format == Format::kBf16)
-    LaunchBf16Experts<8>(machine, kernels.gate_up_bf16, kernels.silu_down_bf16, layer, all);
-  else if (ReadsTransposed(PathId::kK3, layer.problem->layout))
-    LaunchTransposedExperts<typename Policy::Nvfp4, typename Policy::Nvfp4>(
-        machine, kernels.gate_up_t, kernels.silu_down_t, layer, all);
-  else
-    LaunchRowMajorExperts<Policy, 8>(machine, kernels.gate_up, kernels.silu_down, layer, all);
-}
-
-template <class Policy, int kRows, class Machine>
-void RunVerify(Machine& machine, const LayerTensors<Machine::kChecked>& layer,
-               const VerifyKernels& kernels) {
-  const TokenRange all{0, layer.problem->rows, 0};
-  RunVerifyRoute<Policy, kRows>(machine, layer, kernels);
-  RunVerifyExperts<Policy>(machine, layer, kernels);
-  LaunchBlend<Policy>(machine, kernels.blend, layer, all);
+  RunRoute<Policy, kRows>(machine, layer, path);
+  RunExperts<Policy, kStep>(machine, layer, path, all);
+  LaunchBlend<Policy>(machine, KernelsOf(path).blend, layer, all);
   machine.TokensDone(all);
-}
-
-template <class Policy, class Machine>
-void RunK3Route(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
-  RunVerifyRoute<Policy, 3>(machine, layer, kK3Kernels);
-}
-template <class Policy, class Machine>
-void RunK3Experts(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
-  RunVerifyExperts<Policy>(machine, layer, kK3Kernels);
 }
 
 // forward_batched: one gate GEMM, then each token through the single-token kernels; the expert
 // scratch is reused.
 template <class Policy, class Machine>
 void RunBatched(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
-  const Problem& p = *layer.problem;
-  LaunchRouter<1>(machine, "gate_gemm", layer);
-  for (int token = 0; token < p.rows; ++token) {
+  LaunchRouter<1>(machine, kBatchedKernels.router, layer);
+  for (int token = 0; token < layer.problem->rows; ++token) {
     const TokenRange one{token, 1, 0};
-    LaunchTopK<Policy>(machine, "topk_softmax", "topk_sigmoid_bias", layer, one);
-    if (p.format == Format::kBf16)
-      LaunchBf16Experts<16>(machine, "gate_up_bf16", "silu_down_bf16", layer, one);
-    else if (p.format == Format::kMxfp4)
-      LaunchE8m0Experts<Policy>(machine, "gate_up_t_e8m0", "silu_down_t_e8m0", layer, one);
-    else if (ReadsTransposed(PathId::kBatched, p.layout))
-      LaunchTransposedExperts<typename Policy::Nvfp4, typename Policy::Nvfp4>(
-          machine, "gate_up_t", "silu_down_t", layer, one);
-    else
-      LaunchRowMajorExperts<Policy, 16>(machine, "gate_up", "silu_down", layer, one);
-    LaunchBlend<Policy>(machine, "blend", layer, one);
+    LaunchTopK<Policy>(machine, kBatchedKernels.batched_topk, layer, one);
+    RunExperts<Policy, 16>(machine, layer, PathId::kBatched, one);
+    LaunchBlend<Policy>(machine, kBatchedKernels.blend, layer, one);
     machine.TokensDone(one);
   }
 }
@@ -146,13 +144,13 @@ struct PathProgram {
   void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
     switch (path) {
       case PathId::kSingle:
-        return RunSingle<Policy>(machine, layer);
+        return RunFused<Policy, 1, 16>(machine, layer, path);
       case PathId::kK2:
-        return RunVerify<Policy, 2>(machine, layer, kK2Kernels);
+        return RunFused<Policy, 2, 8>(machine, layer, path);
       case PathId::kK3:
-        return RunVerify<Policy, 3>(machine, layer, kK3Kernels);
+        return RunFused<Policy, 3, 8>(machine, layer, path);
       case PathId::kKn:
-        return RunVerify<Policy, 4>(machine, layer, kKnKernels);
+        return RunFused<Policy, 4, 8>(machine, layer, path);
       default:
         return RunBatched<Policy>(machine, layer);
     }

@@ -47,14 +47,16 @@ void LaunchTopKOf(Machine& machine, const char* name, const LayerTensors<Machine
        layer.work.weights.Part(chosen, count * p.top_k)});
 }
 
-// `softmax` and `sigmoid`: the kernel's name for either router.
+// `batched`: the form that serves several tokens at once, by name.
 template <class Policy, class Machine>
-void LaunchTopK(Machine& machine, const char* softmax, const char* sigmoid,
-                const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+void LaunchTopK(Machine& machine, bool batched, const LayerTensors<Machine::kChecked>& layer,
+                TokenRange tokens) {
   if (layer.problem->router == RouterKind::kSoftmax)
-    LaunchTopKOf<SoftmaxScores, Policy>(machine, softmax, layer, tokens);
+    LaunchTopKOf<SoftmaxScores, Policy>(machine, batched ? "topk_softmax_batched" : "topk_softmax",
+                                        layer, tokens);
   else
-    LaunchTopKOf<SigmoidBiasScores, Policy>(machine, sigmoid, layer, tokens);
+    LaunchTopKOf<SigmoidBiasScores, Policy>(
+        machine, batched ? "topk_sigmoid_bias_batched" : "topk_sigmoid_bias", layer, tokens);
 }
 
 template <bool kChecked>
@@ -106,26 +108,15 @@ SiluDownArgs<Word, kChecked> SiluDownArgsOf(const LayerTensors<kChecked>& layer,
           work.shared_down.Part(Index{tokens.scratch} * p.hidden, Index{tokens.count} * p.hidden)};
 }
 
-// gate, up and down with row-major NVFP4 kernels of kStep columns a lane.
-template <class Policy, int kStep, class Machine>
+// gate, up and down with row-major kernels of kStep columns a lane.
+template <class Format, int kStep, class Word, class Machine>
 void LaunchRowMajorExperts(Machine& machine, const char* gate_up, const char* silu_down,
-                           const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
-  using F = typename Policy::Nvfp4;
-  machine.Launch(gate_up, GateUpRowMajor<F, F, kStep, Machine::kChecked>{},
-                 GateUpArgsOf(layer, layer.row_major, tokens));
-  machine.Launch(silu_down, SiluDownRowMajor<F, F, kStep, Machine::kChecked>{},
-                 SiluDownArgsOf(layer, layer.row_major, tokens));
-}
-
-// gate, up and down with BF16 kernels of kStep columns a lane.
-template <int kStep, class Machine>
-void LaunchBf16Experts(Machine& machine, const char* gate_up, const char* silu_down,
-                       const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
-  using F = Bf16Kernel;
-  machine.Launch(gate_up, GateUpRowMajor<F, F, kStep, Machine::kChecked>{},
-                 GateUpArgsOf(layer, layer.bf16, tokens));
-  machine.Launch(silu_down, SiluDownRowMajor<F, F, kStep, Machine::kChecked>{},
-                 SiluDownArgsOf(layer, layer.bf16, tokens));
+                           const LayerTensors<Machine::kChecked>& layer,
+                           const LayerTables<Word, Machine::kChecked>& tables, TokenRange tokens) {
+  machine.Launch(gate_up, GateUpRowMajor<Format, Format, kStep, Machine::kChecked>{},
+                 GateUpArgsOf(layer, tables, tokens));
+  machine.Launch(silu_down, SiluDownRowMajor<Format, Format, kStep, Machine::kChecked>{},
+                 SiluDownArgsOf(layer, tables, tokens));
 }
 
 template <class Routed, class Shared, class Machine>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "reference/formats.h"
+
 namespace assay {
 namespace {
 
@@ -18,8 +20,6 @@ const PackedMatrix& Pick(const ExpertWeights& weights, Projection projection) {
       return weights.down;
   }
 }
-
-int GroupShift(Format format) { return format == Format::kMxfp4 ? 5 : 4; }
 
 template <class T, class Source>
 void Copy(std::span<T> to, const Source& from) {
