@@ -12,9 +12,11 @@ enum class Packing { kRowMajor, kTransposed, kE8m0, kBf16 };
 inline constexpr int kPackings = 4;
 
 // For kHybrid: verify and single-token decode read row-major, batched reads the transposed copy.
+// The verify paths look at the layout alone: it is their guards that keep E8M0 tables away.
 constexpr Packing PackingOf(PathId path, const Problem& p) {
   if (p.format == Format::kBf16) return Packing::kBf16;
-  if (p.format == Format::kMxfp4) return Packing::kE8m0;
+  const bool per_token = path == PathId::kSingle || path == PathId::kBatched;
+  if (p.format == Format::kMxfp4 && per_token) return Packing::kE8m0;
   const bool transposed =
       p.layout == Layout::kTransposed || (p.layout == Layout::kHybrid && path == PathId::kBatched);
   return transposed ? Packing::kTransposed : Packing::kRowMajor;
