@@ -1,5 +1,4 @@
-// The cells of the coverage floor: every (path, format, layout, router, shared expert) that a path
-// says it serves and that the reference can build.
+// The coverage floor: what paths say they serve (fuzz/cells.h) against what a campaign ran.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +8,16 @@
 
 namespace assay {
 
-// Named as fuzz/campaign.h's CellOf names them; sorted.
-const std::vector<std::string>& RunningCells();
+const std::vector<std::string>& RunningCells();     // path, format, layout, shared expert
+const std::vector<std::string>& RunningVariants();  // path with a router or a feature
 
 struct ThinCell {
   std::string cell;
   std::int64_t cases = 0;
 };
-// Running cells with fewer than `floor` cases.
-std::vector<ThinCell> ThinCells(const std::map<std::string, std::int64_t>& own_kernels,
+// The names of `served` that `counts` holds fewer than `floor` times.
+std::vector<ThinCell> ThinCells(const std::vector<std::string>& served,
+                                const std::map<std::string, std::int64_t>& counts,
                                 std::int64_t floor);
 
 }  // namespace assay

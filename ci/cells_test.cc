@@ -13,10 +13,12 @@ namespace {
 TEST(CellsTest, TheCellsOfTheMainJobAreAmongThem) {
   const std::vector<std::string>& cells = RunningCells();
   for (const char* cell :
-       {"k3 nvfp4 transposed softmax shared=none", "k3 nvfp4 row_major sigmoid_bias shared=nvfp4",
-        "batched mxfp4 transposed softmax shared=none",
-        "single nvfp4 row_major softmax shared=none"}) {
+       {"k3 nvfp4 transposed shared=none", "k3 nvfp4 row_major shared=nvfp4",
+        "batched mxfp4 transposed shared=none", "single nvfp4 row_major shared=none"}) {
     EXPECT_TRUE(std::binary_search(cells.begin(), cells.end(), cell)) << cell;
+  }
+  for (const char* variant : {"k3 router=softmax", "kn router=sigmoid_bias"}) {
+    EXPECT_TRUE(std::binary_search(RunningVariants().begin(), RunningVariants().end(), variant));
   }
 }
 
@@ -35,11 +37,11 @@ TEST(CellsTest, CellsAreSortedAndDistinct) {
 TEST(CellsTest, ACellThatNoCaseRanIsThin) {
   std::map<std::string, std::int64_t> counts;
   for (const std::string& cell : RunningCells()) counts[cell] = 5;
-  EXPECT_TRUE(ThinCells(counts, 5).empty());
+  EXPECT_TRUE(ThinCells(RunningCells(), counts, 5).empty());
   const std::string missing = RunningCells().front(), poor = RunningCells().back();
   counts.erase(missing);
   counts[poor] = 4;
-  const std::vector<ThinCell> thin = ThinCells(counts, 5);
+  const std::vector<ThinCell> thin = ThinCells(RunningCells(), counts, 5);
   ASSERT_EQ(thin.size(), 2u);
   EXPECT_EQ(thin[0].cell, missing);
   EXPECT_EQ(thin[0].cases, 0);
@@ -56,6 +58,9 @@ TEST(CellsTest, TheNamesAreThoseOfCampaigns) {
   ASSERT_FALSE(result.own_kernels.empty());
   for (const auto& [cell, cases] : result.own_kernels) {
     EXPECT_TRUE(std::binary_search(RunningCells().begin(), RunningCells().end(), cell)) << cell;
+  }
+  for (const auto& [name, cases] : result.variants) {
+    EXPECT_TRUE(std::binary_search(RunningVariants().begin(), RunningVariants().end(), name));
   }
 }
 

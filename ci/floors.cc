@@ -17,16 +17,18 @@ Floor AtLeast(const std::string& name, std::int64_t counted, std::int64_t floor)
           fmt::format("{} counted, at least {} demanded", counted, floor)};
 }
 
+using Counts = std::map<std::string, std::int64_t>;
+
 // One entry a cell below the floor, or one that says that all hold.
-void AddCells(const CampaignResult& result, std::int64_t floor, std::vector<Floor>& floors) {
-  const std::vector<ThinCell> thin = ThinCells(result.own_kernels, floor);
+void AddCells(const std::string& key, const std::vector<std::string>& served, const Counts& counts,
+              std::int64_t floor, std::vector<Floor>& floors) {
+  const std::vector<ThinCell> thin = ThinCells(served, counts, floor);
   for (const ThinCell& cell : thin) {
-    floors.push_back(AtLeast("own_kernel_cases of '" + cell.cell + "'", cell.cases, floor));
+    floors.push_back(AtLeast(key + " of '" + cell.cell + "'", cell.cases, floor));
   }
   if (thin.empty()) {
-    floors.push_back(
-        {"own_kernel_cases", Outcome::kPassed,
-         fmt::format("at least {} in each of {} cells", floor, RunningCells().size())});
+    floors.push_back({key, Outcome::kPassed,
+                      fmt::format("at least {} in each of {} cells", floor, served.size())});
   }
 }
 
@@ -41,7 +43,8 @@ Floor VacuousShare(const GatePolicy& policy, const CampaignResult& result) {
 
 // What counts over all cases of the policy.
 void AddCounts(const GatePolicy& policy, const CampaignResult& result, std::vector<Floor>& floors) {
-  AddCells(result, policy.own_kernel_cases, floors);
+  AddCells("own_kernel_cases", RunningCells(), result.own_kernels, policy.own_kernel_cases, floors);
+  AddCells("variant_cases", RunningVariants(), result.variants, policy.variant_cases, floors);
   floors.push_back(AtLeast("elements", result.work.elements, policy.elements));
   floors.push_back(AtLeast("experts", result.work.experts, policy.experts));
 }
@@ -49,7 +52,7 @@ void AddCounts(const GatePolicy& policy, const CampaignResult& result, std::vect
 // Too few cases for a count to mean something: a few cells would miss by chance.
 void SkipCounts(std::int64_t cases, std::int64_t of, std::vector<Floor>& floors) {
   const std::string why = fmt::format("only {} of {} cases were asked for", cases, of);
-  for (const char* name : {"own_kernel_cases", "elements", "experts"}) {
+  for (const char* name : {"own_kernel_cases", "variant_cases", "elements", "experts"}) {
     floors.push_back({name, Outcome::kSkipped, why});
   }
 }

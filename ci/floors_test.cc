@@ -13,6 +13,7 @@ GatePolicy Policy() {
   GatePolicy policy;
   policy.cases = 100;
   policy.own_kernel_cases = 10;
+  policy.variant_cases = 3;
   policy.elements = 1000;
   policy.experts = 50;
   policy.vacuous_share = 0.1;
@@ -23,6 +24,7 @@ GatePolicy Policy() {
 CampaignResult Rich() {
   CampaignResult result;
   for (const std::string& cell : RunningCells()) result.own_kernels[cell] = 10;
+  for (const std::string& name : RunningVariants()) result.variants[name] = 3;
   result.work.elements = 1000;
   result.work.experts = 50;
   result.passed = 90;
@@ -51,6 +53,11 @@ TEST(FloorsTest, EachFloorBreaksByItself) {
   vacuous.vacuous = 11;
   const std::string cell = RunningCells().front();
   thin.own_kernels[cell] = 9;
+  CampaignResult rare = Rich();
+  const std::string variant = RunningVariants().front();
+  rare.variants[variant] = 2;
+  EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, rare, 7)),
+            Names{"variant_cases of '" + variant + "'"});
   EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, few_elements, 7)), Names{"elements"});
   EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, few_experts, 7)), Names{"experts"});
   EXPECT_EQ(Broken(JudgeFloors(Policy(), 100, vacuous, 7)), Names{"vacuous_share"});
@@ -74,7 +81,7 @@ TEST(FloorsTest, AQuickGateSkipsTheCountsAndKeepsTheShareAndTheGoldens) {
     skipped.push_back(floor.name);
     EXPECT_EQ(floor.text, "only 10 of 100 cases were asked for");
   }
-  EXPECT_EQ(skipped, (Names{"own_kernel_cases", "elements", "experts"}));
+  EXPECT_EQ(skipped, (Names{"own_kernel_cases", "variant_cases", "elements", "experts"}));
   CampaignResult vacuous = Rich();
   vacuous.vacuous = 20;
   EXPECT_EQ(Broken(JudgeFloors(Policy(), 10, vacuous, 6)), (Names{"vacuous_share", "goldens"}));
@@ -90,7 +97,7 @@ TEST(FloorsTest, MoreCasesThanThePolicyKeepItsFloors) {
 
 TEST(FloorsTest, AnEmptyCampaignBreaksEveryCellAndCount) {
   const Names broken = Broken(JudgeFloors(Policy(), 100, CampaignResult{}, 0));
-  EXPECT_EQ(broken.size(), RunningCells().size() + 3);
+  EXPECT_EQ(broken.size(), RunningCells().size() + RunningVariants().size() + 3);
 }
 
 }  // namespace

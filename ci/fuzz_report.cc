@@ -25,8 +25,10 @@ std::string InterruptedText(std::int64_t done, std::int64_t total) {
 }
 
 Table CellTable(const CampaignResult& result) {
-  Table table({"path format layout router shared", "own-kernel cases"});
-  for (const auto& [cell, cases] : result.own_kernels) table.Add({cell, std::to_string(cases)});
+  Table table({"path format layout shared, and variants", "own-kernel cases"});
+  for (const auto* counts : {&result.own_kernels, &result.variants}) {
+    for (const auto& [name, cases] : *counts) table.Add({name, std::to_string(cases)});
+  }
   return table;
 }
 

@@ -87,6 +87,7 @@ const std::map<std::string, Section>& Sections() {
       {"goldens", {{"folders", Paths(&GatePolicy::golden_folders)}}},
       {"floors",
        {{"own_kernel_cases", Count(&GatePolicy::own_kernel_cases)},
+        {"variant_cases", Count(&GatePolicy::variant_cases)},
         {"elements", Count(&GatePolicy::elements)},
         {"experts", Count(&GatePolicy::experts)},
         {"goldens", Count(&GatePolicy::goldens)},

@@ -22,7 +22,7 @@ struct GatePolicy {
   // [goldens]
   std::vector<std::string> golden_folders;
   // [floors]
-  std::int64_t own_kernel_cases = 0;
+  std::int64_t own_kernel_cases = 0, variant_cases = 0;
   std::int64_t elements = 0, experts = 0;
   std::int64_t goldens = 0;
   double vacuous_share = 1;

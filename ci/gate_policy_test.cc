@@ -19,10 +19,11 @@ const std::string kGood =
     "folders = []\n"              // 9
     "[floors]\n"                  // 10
     "own_kernel_cases = 1\n"      // 11
-    "elements = 2\n"              // 12
-    "experts = 3\n"               // 13
-    "vacuous_share = 0.5\n"       // 14
-    "goldens = 4\n";              // 15
+    "variant_cases = 5\n"         // 12
+    "elements = 2\n"              // 13
+    "experts = 3\n"               // 14
+    "vacuous_share = 0.5\n"       // 15
+    "goldens = 4\n";              // 16
 
 std::string Replaced(const std::string& from, const std::string& to) {
   std::string text = kGood;
@@ -48,6 +49,7 @@ TEST(GatePolicyTest, EveryKeyIsTaken) {
   expected.distribution = Distribution::kSmall;
   expected.checks = Checks::kFast;
   expected.own_kernel_cases = 1;
+  expected.variant_cases = 5;
   expected.elements = 2;
   expected.experts = 3;
   expected.vacuous_share = 0.5;
@@ -59,6 +61,7 @@ TEST(GatePolicyTest, TheProjectsOwnPolicyIsValidAndDemandsSomething) {
   const GatePolicy policy = ReadGatePolicy(ASSAY_SOURCE_DIR "/ci/gate.toml");
   EXPECT_GT(policy.cases, 0);
   EXPECT_GT(policy.own_kernel_cases, 0);
+  EXPECT_GT(policy.variant_cases, 0);
   EXPECT_GT(policy.elements, 0);
   EXPECT_GT(policy.experts, 0);
   EXPECT_GT(policy.goldens, 0);
@@ -72,7 +75,7 @@ TEST(GatePolicyTest, AnUnknownKeyIsNamedWithItsLine) {
 
 TEST(GatePolicyTest, AnUnknownSectionIsNamedWithItsLine) {
   EXPECT_EQ(ErrorOf(kGood + "[flors]\n"),
-            "p.toml:16: unknown section 'flors': a policy has corpus, floors, fuzz, goldens");
+            "p.toml:17: unknown section 'flors': a policy has corpus, floors, fuzz, goldens");
 }
 
 TEST(GatePolicyTest, AWrongTypeIsNamedWithItsLine) {
@@ -88,9 +91,9 @@ TEST(GatePolicyTest, AValueOutsideItsRangeIsNamed) {
   EXPECT_EQ(ErrorOf(Replaced("cases = 10", "cases = -1")),
             "p.toml:4: fuzz.cases must be a whole number of 0 or more");
   EXPECT_EQ(ErrorOf(Replaced("0.5", "1.5")),
-            "p.toml:14: floors.vacuous_share must be a number from 0 to 1");
+            "p.toml:15: floors.vacuous_share must be a number from 0 to 1");
   EXPECT_EQ(ErrorOf(Replaced("0.5", "nan")),
-            "p.toml:14: floors.vacuous_share must be a number from 0 to 1");
+            "p.toml:15: floors.vacuous_share must be a number from 0 to 1");
   EXPECT_EQ(ErrorOf(Replaced("\"fast\"", "\"most\"")),
             "p.toml:7: fuzz.checks must be one of fast standard all");
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "fuzz/cells.h"
 #include "fuzz/generate.h"
 #include "fuzz/shrink.h"
 #include "fuzz/text.h"
@@ -54,6 +55,7 @@ void SearchGenerated(const Fault& fault, const ProofOptions& options, FaultProof
   for (std::uint64_t number = 0; number < draws && proof.cases < options.generated; ++number) {
     Case c = GenerateCase(Distribution::kSmall, options.seed, number);
     c.path = fault.paths[number % fault.paths.size()];
+    if (Decide(c.path, c.problem).rule == "rows") c.problem.rows = RowsOf(c.path).front();
     c.device = options.device;
     if (!Applies(fault, c.path, c.problem)) continue;
     if (Stopped(options, proof) || Try(fault, c, options, proof)) return;

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include "fuzz/names.h"
+#include "fuzz/cells.h"
 
 namespace assay {
 
@@ -75,7 +75,9 @@ class Counter {
   }
 
   void AddRun(const Case& c, const Verdict& verdict) {
-    ++result_.own_kernels[CellOf(c, verdict)];
+    const PathId landed = verdict.landing.landed;
+    ++result_.own_kernels[CellName(landed, c.problem)];
+    for (const std::string& name : VariantNames(landed, c.problem)) ++result_.variants[name];
     result_.work += verdict.work;
     result_.worst_margin = std::max(result_.worst_margin, verdict.worst_margin);
     hidden_.push_back(c.problem.hidden);
@@ -194,17 +196,6 @@ void RequireReachable(const std::vector<PathId>& paths) {
 }
 
 }  // namespace
-
-std::string CellOf(const Case& c, const Verdict& verdict) {
-  const Problem& p = c.problem;
-  const std::string shared(p.shared ? NameOf(*p.shared) : "none");
-  std::string cell(Token(verdict.landing.landed));
-  for (const std::string_view part : {NameOf(p.format), NameOf(p.layout), NameOf(p.router)}) {
-    cell += ' ';
-    cell += part;
-  }
-  return cell + " shared=" + shared;
-}
 
 CampaignResult RunCampaign(const CampaignOptions& options, const Each& each, const Stop& stop) {
   RequireReachable(options.paths);

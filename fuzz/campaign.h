@@ -23,16 +23,14 @@ struct CampaignOptions {
   RunCaseOptions run;
 };
 
-// The cell that a verdict counts for: landed path, format, layout, router, shared expert.
-std::string CellOf(const Case& c, const Verdict& verdict);
-
 struct CampaignResult {
   std::int64_t passed = 0, failed = 0, refused = 0, skipped = 0,
-               vacuous = 0;                         // refused are passes too
-  std::map<std::string, std::int64_t> own_kernels;  // cell -> cases that ran that path's kernels
-  std::map<std::string, std::int64_t> reasons;      // refusal rules and skip reasons
-  std::map<std::string, double> seconds;            // summed over workers, by stage
-  std::vector<std::pair<Case, Verdict>> failures;   // ordered by case number, not yet shrunk
+               vacuous = 0;  // refused are passes too
+  // Cases that ran the landed path's own kernels, by its cell and by its variants (cells.h).
+  std::map<std::string, std::int64_t> own_kernels, variants;
+  std::map<std::string, std::int64_t> reasons;     // refusal rules and skip reasons
+  std::map<std::string, double> seconds;           // summed over workers, by stage
+  std::vector<std::pair<Case, Verdict>> failures;  // ordered by case number, not yet shrunk
   Work work;
   double median_hidden = 0, median_inter = 0, worst_margin = 0, wall_seconds = 0;
   bool interrupted = false;

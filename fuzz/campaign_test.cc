@@ -93,12 +93,5 @@ TEST(Campaign, PassesAFaultOfTheHarnessOn) {
   EXPECT_THROW(RunCampaign(options), std::logic_error);
 }
 
-TEST(CellOf, NamesTheLandedPath) {
-  const Case c = ParseCase("path=k3 format=mxfp4 layout=transposed rows=3 shared=nvfp4");
-  Verdict verdict;
-  verdict.landing = Land(c.path, c.problem);
-  EXPECT_EQ(CellOf(c, verdict), "batched mxfp4 transposed softmax shared=nvfp4");
-}
-
 }  // namespace
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "fuzz/cells.h"
 #include "fuzz/draw.h"
 #include "fuzz/generate_shape.h"
 
@@ -10,62 +11,35 @@ namespace assay {
 
 namespace {
 
-// Seven of eight cases go round over these cells, so that every one gets its share of any campaign;
-// the eighth is drawn freely and shows the refusals.
-struct Cell {
+// The eighth case of eight is drawn freely and shows the refusals.
+struct Drawn {
   PathId path;
   Format format;
   Layout layout;
-  RouterKind router;
   std::optional<Format> shared;
+  Variant variant;
 };
 
-// Cells that the path hands to another are left to the free draw.
-bool RunsItself(PathId path, Format format, Layout layout) {
-  Problem p;
-  p.rows = path == PathId::kSingle ? 1 : path == PathId::kK2 ? 2 : path == PathId::kKn ? 4 : 3;
-  p.format = format;
-  p.layout = layout;
-  return Decide(path, p).kind == Decision::Kind::kRuns;
+// The others go round over the served cells; a cell's turns alternate between its plain routers and
+// its features, and each of these goes round too.
+Drawn RoundRobin(std::uint64_t turn) {
+  const std::vector<Cell>& cells = ServedCells();
+  const Cell& cell = cells[turn % cells.size()];
+  const std::uint64_t round = turn / cells.size();
+  const bool featured = round % 2 == 1 && !cell.featured.empty();
+  const auto& variants = featured ? cell.featured : cell.plain;
+  const std::uint64_t at = cell.featured.empty() ? round : round / 2;
+  return {cell.path, cell.format, cell.layout, cell.shared, variants[at % variants.size()]};
 }
 
-void AddCells(PathId path, Format format, Layout layout, std::vector<Cell>& cells) {
-  if (!RunsItself(path, format, layout)) return;
-  for (const RouterKind router : {RouterKind::kSoftmax, RouterKind::kSigmoidBias}) {
-    cells.push_back({path, format, layout, router, std::nullopt});
-    const Format shared = format == Format::kBf16 ? Format::kBf16 : Format::kNvfp4;
-    cells.push_back({path, format, layout, router, shared});
-  }
-}
-
-// The small distribution has at most three rows, the ladder of kn begins at four.
-std::vector<Cell> MakeCells(bool small) {
-  std::vector<PathId> paths = {PathId::kSingle, PathId::kK2, PathId::kK3, PathId::kBatched};
-  if (!small) paths.push_back(PathId::kKn);
-  std::vector<Cell> cells;
-  for (const PathId path : paths) {
-    for (const Layout layout : {Layout::kRowMajor, Layout::kTransposed, Layout::kHybrid}) {
-      AddCells(path, Format::kNvfp4, layout, cells);
-    }
-    AddCells(path, Format::kMxfp4, Layout::kTransposed, cells);
-    AddCells(path, Format::kBf16, Layout::kRowMajor, cells);
-  }
-  return cells;
-}
-
-const std::vector<Cell>& Cells(bool small) {
-  static const std::vector<Cell> few = MakeCells(true), all = MakeCells(false);
-  return small ? few : all;
-}
-
-Cell FreeCell(Draw& draw) {
-  Cell cell;
+Drawn FreeCell(Draw& draw) {
+  Drawn cell;
   cell.path = draw.Of<PathId>({{4, PathId::kSingle},
                                {6, PathId::kK3},
                                {6, PathId::kBatched},
                                {4, PathId::kK2},
                                {4, PathId::kKn},
-                               {1, PathId::kAtomicC4},
+                               {2, PathId::kAtomicC4},
                                {1, PathId::kFp8Grouped},
                                {1, PathId::kPrefill}});
   cell.format = draw.Of<Format>({{43, Format::kNvfp4},
@@ -76,33 +50,27 @@ Cell FreeCell(Draw& draw) {
                                  {3, Format::kInt4G128}});
   cell.layout = draw.Of<Layout>(
       {{3, Layout::kRowMajor}, {4, Layout::kTransposed}, {2, Layout::kHybrid}, {1, Layout::kLean}});
-  cell.router = draw.Of<RouterKind>({{45, RouterKind::kSoftmax},
-                                     {45, RouterKind::kSigmoidBias},
-                                     {4, RouterKind::kTopkSoftmax},
-                                     {3, RouterKind::kSqrtsoftplusBias},
-                                     {3, RouterKind::kHash}});
+  cell.variant.router = draw.Of<RouterKind>({{45, RouterKind::kSoftmax},
+                                             {45, RouterKind::kSigmoidBias},
+                                             {4, RouterKind::kTopkSoftmax},
+                                             {3, RouterKind::kSqrtsoftplusBias},
+                                             {3, RouterKind::kHash}});
   cell.shared = draw.Of<std::optional<Format>>(
       {{45, std::nullopt}, {40, Format::kNvfp4}, {5, Format::kMxfp4}, {10, Format::kBf16}});
   return cell;
 }
 
-// Rows that the path serves, or (rarely, where `free`) one that it refuses.
-int DrawRows(Draw& draw, PathId path, bool free, int most) {
-  if (free && draw.Percent(10)) return draw.Between(1, std::min(most, 5));
-  switch (path) {
-    case PathId::kSingle:
-      return 1;
-    case PathId::kK2:
-      return 2;
-    case PathId::kK3:
-      return 3;
-    case PathId::kKn:
-      return std::min(most, draw.Of<int>({{3, 4}, {2, 5}, {1, 7}, {1, 8}}));
-    case PathId::kAtomicC4:
-      return std::min(most, 4);
-    default:
-      return std::min(most, draw.Of<int>({{3, 1}, {3, 2}, {4, 3}, {2, 4}, {2, 5}, {1, 7}, {1, 8}}));
-  }
+int CeilTo(int value, int unit) { return (value + unit - 1) / unit * unit; }
+
+bool RunsAnyRows(PathId path) { return path == PathId::kBatched; }
+
+// Rows that the path serves, or (rarely, where `free`) some that it may refuse. A step of many rows
+// has the small distribution's narrow layers.
+int DrawRows(Draw& draw, PathId path, bool free, bool small) {
+  if (free && draw.Percent(10)) return draw.Between(1, small ? 3 : 5);
+  const std::vector<int>& rows = RowsOf(path);
+  const int drawn = rows[draw.Between(0, static_cast<int>(rows.size()) - 1)];
+  return small && RunsAnyRows(path) ? std::min(drawn, 3) : drawn;
 }
 
 void DrawRouting(Draw& draw, Problem& p) {
@@ -129,9 +97,23 @@ void DrawRouting(Draw& draw, Problem& p) {
 // disjoint one needs an expert for each slot.
 void MakeRoutingPossible(Problem& p) {
   const bool tied = p.logits == LogitDraw::kTies || p.logits == LogitDraw::kNearTies;
+  if (p.router == RouterKind::kSigmoidTop1) p.top_k = 1;
   const bool crowded = p.routing == RoutingDraw::kDisjoint && p.experts < p.rows * p.top_k;
   if (p.routing == RoutingDraw::kIdentical) return;
   if (tied || crowded) p.routing = RoutingDraw::kUniform;
+}
+
+// What was drawn on top of a served cell may not take it out of the cell: dimensions that break a
+// path's own rule become whole groups, routings and logits that the reference lacks become plain.
+void KeepServed(Case& c) {
+  Problem& p = c.problem;
+  if (!RunsItself(c.path, p)) {
+    const int group = std::max(GroupOf(p), 16);
+    p.hidden = CeilTo(p.hidden, group);
+    p.inter = CeilTo(p.inter, group);
+  }
+  if (!CanBuild(p)) p.routing = RoutingDraw::kUniform;
+  if (!CanBuild(p)) p.logits = LogitDraw::kPlain;
 }
 
 void DrawData(Draw& draw, Problem& p) {
@@ -180,22 +162,23 @@ void DrawOddity(Draw& draw, Problem& p) {
 Case GenerateCase(Distribution distribution, std::uint64_t seed, std::uint64_t number) {
   Draw draw(rc::Random(rc::Random::Key{seed, number, static_cast<std::uint64_t>(distribution), 1}));
   const bool small = distribution == Distribution::kSmall, free = number % 8 == 7;
-  const auto& cells = Cells(small);
-  const Cell cell = free ? FreeCell(draw) : cells[(number / 8 * 7 + number % 8) % cells.size()];
+  const Drawn cell = free ? FreeCell(draw) : RoundRobin(number / 8 * 7 + number % 8);
   Case c;
   Problem& p = c.problem;
   c.path = cell.path;
   p.format = cell.format;
   p.layout = cell.layout;
-  p.router = cell.router;
   p.shared = cell.shared;
+  p.router = cell.variant.router;
   if (p.shared && draw.Percent(40)) p.shared_gate = SharedGate::kNone;
-  p.rows = DrawRows(draw, c.path, free, small ? 3 : 8);
+  p.rows = DrawRows(draw, c.path, free, small);
   DrawShape(draw, distribution, p);
   DrawRouting(draw, p);
   DrawData(draw, p);
+  if (cell.variant.feature != nullptr) cell.variant.feature->set(p);
   MakeRoutingPossible(p);
   if (free && !small && draw.Percent(25)) DrawOddity(draw, p);
+  if (!free) KeepServed(c);
   return c;
 }
 

@@ -8,9 +8,9 @@
 
 namespace assay {
 
-// kSmall: hidden and inter 32..256 with median 128, rows <= 3, top_k <= 4, experts <= 16.
-// kDefault: shapes weighted to edges (group, group+1, odd tiles), up to a few hundred, median >=
-// 128.
+// kSmall: hidden and inter 32..256 with median 128 (a step of 65 rows and more: 16..256), top_k <=
+// 4, experts <= 16, rows <= 3 where the path takes any. kDefault: shapes weighted to edges (group,
+// group+1, odd tiles), up to a few hundred, median >= 128.
 enum class Distribution { kSmall, kDefault };
 
 Case GenerateCase(Distribution distribution, std::uint64_t seed, std::uint64_t number);

@@ -1,6 +1,7 @@
 #include "fuzz/generate_shape.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "reference/formats.h"
 
@@ -60,7 +61,7 @@ std::int64_t WorkLimit(Draw& draw) {
 
 // Fewer slots first, then smaller matrices, always whole groups.
 void Fit(Problem& p, std::int64_t limit, bool may_lower_rows) {
-  const int group = GroupOf(p);
+  const int group = std::max(GroupOf(p), 16);
   while (ExpertWork(p) > limit) {
     int& larger = p.hidden > p.inter ? p.hidden : p.inter;
     if (p.top_k > 2) {
@@ -75,14 +76,21 @@ void Fit(Problem& p, std::int64_t limit, bool may_lower_rows) {
   }
 }
 
-// A path of fixed rows keeps them; the drawing of the rows says which those are.
-bool RowsAreFree(const Problem& p) { return p.rows > 4; }
+// A path of fixed rows keeps them; so does one that begins at 65.
+bool RowsAreFree(const Problem& p) { return p.rows > 4 && p.rows <= 16; }
+
+int WholeGroup(Format format) { return CannotCarry(format, 1).has_value() ? GroupSize(format) : 1; }
+
+// A step of many rows would make small layers slow.
+std::int64_t SmallLimit(const Problem& p) {
+  return p.rows > 16 ? 4'000'000 : std::numeric_limits<std::int64_t>::max();
+}
 
 }  // namespace
 
 int GroupOf(const Problem& problem) {
-  const int routed = std::max(GroupSize(problem.format), 1);
-  return problem.shared ? std::max(routed, GroupSize(*problem.shared)) : routed;
+  const int routed = WholeGroup(problem.format);
+  return problem.shared ? std::max(routed, WholeGroup(*problem.shared)) : routed;
 }
 
 std::int64_t ExpertWork(const Problem& p) {
@@ -97,8 +105,8 @@ void DrawShape(Draw& draw, Distribution distribution, Problem& p) {
   p.inter = small ? SmallDimension(draw, group) : EdgeDimension(draw, group);
   p.experts = DrawExperts(draw, distribution);
   p.top_k = DrawTopK(draw, distribution, p.experts);
-  if (!small) Fit(p, WorkLimit(draw), RowsAreFree(p));
-  if (p.format == Format::kBf16 && !small) {  // BF16 carries any dimension
+  Fit(p, small ? SmallLimit(p) : WorkLimit(draw), RowsAreFree(p));
+  if (GroupOf(p) == 1 && !small) {  // carries any dimension
     p.hidden += draw.Percent(50) ? draw.Between(1, 15) : 0;
     p.inter += draw.Percent(50) ? draw.Between(1, 15) : 0;
   }

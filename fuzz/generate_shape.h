@@ -15,7 +15,7 @@ void DrawShape(Draw& draw, Distribution distribution, Problem& problem);
 // Multiply-adds of the experts: rows * (top_k + shared) * 3 * hidden * inter.
 std::int64_t ExpertWork(const Problem& problem);
 
-// Columns that share a scale in the formats of the layer; every dimension is a multiple.
+// Columns that a format of the layer carries only together; every dimension is a multiple. 1: any.
 int GroupOf(const Problem& problem);
 
 }  // namespace assay

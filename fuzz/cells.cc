@@ -1,0 +1,184 @@
+#include "fuzz/cells.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "fuzz/names.h"
+#include "reference/draw_tensors.h"
+
+namespace assay {
+
+namespace {
+
+using P = Problem;
+
+// Groups must divide the experts, and the kept ones must hold a whole choice.
+void SetGroups(P& p) {
+  p.groups = 2;
+  p.groups_kept = 1;
+  p.experts = std::max(p.experts, 2 * p.top_k) / 2 * 2;
+}
+
+// Four ranks' worth of experts at least, so that no rank is empty.
+void SetRanks(P& p) {
+  p.ep = 2;
+  p.experts = std::max(p.experts, 4);
+}
+
+template <typename E>
+std::vector<E> All() {
+  std::vector<E> all;
+  for (std::size_t i = 0; i < Words<E>().size(); ++i) all.push_back(static_cast<E>(i));
+  return all;
+}
+
+// A layer that meets the shape rules of every format: whole groups, blocks of 128.
+Problem SmallLayer(const Cell& cell, const Variant& variant) {
+  Problem p;
+  p.rows = RowsOf(cell.path).front();
+  p.hidden = p.inter = 128;
+  p.format = cell.format;
+  p.layout = cell.layout;
+  p.shared = cell.shared;
+  p.router = variant.router;
+  if (p.router == RouterKind::kSigmoidTop1) p.top_k = 1;
+  if (variant.feature != nullptr) variant.feature->set(p);
+  return p;
+}
+
+bool Serves(const Cell& cell, const Variant& variant) {
+  const Problem p = SmallLayer(cell, variant);
+  return RunsItself(cell.path, p) && CanBuild(p);
+}
+
+void AddVariants(Cell& cell) {
+  for (const RouterKind router : All<RouterKind>()) {
+    if (Serves(cell, {router})) cell.plain.push_back({router});
+    for (const Feature& feature : Features())
+      if (Serves(cell, {router, &feature})) cell.featured.push_back({router, &feature});
+  }
+}
+
+std::vector<std::optional<Format>> SharedChoices() {
+  std::vector<std::optional<Format>> choices = {std::nullopt};
+  for (const Format format : All<Format>()) choices.push_back(format);
+  return choices;
+}
+
+std::vector<Cell> MakeCells() {
+  std::vector<Cell> cells;
+  for (const PathId path : All<PathId>())
+    for (const Format format : All<Format>())
+      for (const Layout layout : All<Layout>())
+        for (const auto& shared : SharedChoices()) {
+          Cell cell{path, format, layout, shared, {}, {}};
+          AddVariants(cell);
+          if (!cell.plain.empty()) cells.push_back(std::move(cell));
+        }
+  return cells;
+}
+
+std::vector<std::string> Sorted(const std::set<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+const std::vector<Feature>& Features() {
+  static const std::vector<Feature> features = {
+      {"fp32_gate=on", [](P& p) { p.fp32_gate = true; }, [](const P& p) { return p.fp32_gate; }},
+      {"pre_norm=on", [](P& p) { p.pre_norm = true; }, [](const P& p) { return p.pre_norm; }},
+      {"router_bias=on", [](P& p) { p.router_bias = true; },
+       [](const P& p) { return p.router_bias; }},
+      {"gate_format=nvfp4", [](P& p) { p.gate_format = Format::kNvfp4; },
+       [](const P& p) { return p.gate_format == Format::kNvfp4; }},
+      {"zero_experts", [](P& p) { p.zero_experts = 4; },
+       [](const P& p) { return p.zero_experts > 0; }},
+      {"groups", SetGroups, [](const P& p) { return p.groups > 1; }},
+      {"lora=fold", [](P& p) { p.lora = Lora::kFold; },
+       [](const P& p) { return p.lora == Lora::kFold; }},
+      {"lora=skip", [](P& p) { p.lora = Lora::kSkip; },
+       [](const P& p) { return p.lora == Lora::kSkip; }},
+      {"ep=2", SetRanks, [](const P& p) { return p.ep == 2; }},
+      {"graph=on", [](P& p) { p.graph = true; }, [](const P& p) { return p.graph; }},
+      {"activation=gelu_tanh", [](P& p) { p.activation = Activation::kGeluTanh; },
+       [](const P& p) { return p.activation == Activation::kGeluTanh; }},
+      {"activation=swiglu_oai", [](P& p) { p.activation = Activation::kSwigluOai; },
+       [](const P& p) { return p.activation == Activation::kSwigluOai; }},
+      {"activation=relu2", [](P& p) { p.activation = Activation::kRelu2; },
+       [](const P& p) { return p.activation == Activation::kRelu2; }},
+      {"limit", [](P& p) { p.limit = 7; }, [](const P& p) { return p.limit > 0; }},
+  };
+  return features;
+}
+
+const std::vector<int>& RowsOf(PathId path) {
+  static const std::array<std::vector<int>, kPathCount> rows = {{
+      {1},                                               // single
+      {2},                                               // k2
+      {3},                                               // k3
+      {4, 4, 4, 5, 5, 7, 8},                             // kn
+      {4},                                               // atomic_c4
+      {3, 3, 3, 3, 1, 1, 1, 2, 2, 2, 4, 4, 5, 5, 7, 8},  // batched
+      {4, 2, 2, 3, 3, 4, 5, 7, 8},                       // fp8_grouped
+      {66, 65, 65, 67, 70},                              // prefill
+  }};
+  return rows[static_cast<int>(path)];
+}
+
+bool RunsItself(PathId path, const Problem& problem) {
+  return Decide(path, problem).kind == Decision::Kind::kRuns;
+}
+
+bool CanBuild(const Problem& problem) {
+  if (Impossible(problem)) return false;
+  try {
+    RequireSupported(problem);
+    RequireFormats(problem);
+    return true;
+  } catch (const UnsupportedProblem&) {
+    return false;
+  }
+}
+
+const std::vector<Cell>& ServedCells() {
+  static const std::vector<Cell> cells = MakeCells();
+  return cells;
+}
+
+std::string CellName(PathId landed, const Problem& p) {
+  std::string name(Token(landed));
+  for (const std::string_view part : {NameOf(p.format), NameOf(p.layout)}) {
+    name += ' ';
+    name += part;
+  }
+  return name + " shared=" + std::string(p.shared ? NameOf(*p.shared) : "none");
+}
+
+std::vector<std::string> VariantNames(PathId landed, const Problem& p) {
+  const std::string path = std::string(Token(landed)) + " ";
+  std::vector<std::string> names = {path + "router=" + std::string(NameOf(p.router))};
+  for (const Feature& feature : Features())
+    if (feature.on(p)) names.push_back(path + feature.name);
+  return names;
+}
+
+std::vector<std::string> ServedCellNames() {
+  std::set<std::string> names;
+  for (const Cell& cell : ServedCells())
+    names.insert(CellName(cell.path, SmallLayer(cell, cell.plain.front())));
+  return Sorted(names);
+}
+
+std::vector<std::string> ServedVariantNames() {
+  std::set<std::string> names;
+  for (const Cell& cell : ServedCells())
+    for (const auto* variants : {&cell.plain, &cell.featured})
+      for (const Variant& variant : *variants)
+        for (std::string& name : VariantNames(cell.path, SmallLayer(cell, variant)))
+          names.insert(std::move(name));
+  return Sorted(names);
+}
+
+}  // namespace assay
