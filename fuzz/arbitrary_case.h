@@ -59,7 +59,7 @@ inline rc::Gen<Case> ArbitraryCase() {
     DrawShape(c.problem);
     DrawChoices(c.problem);
     for (bool Problem::*flag : {&Problem::norm, &Problem::router_bias, &Problem::pre_norm,
-                                &Problem::fp32_gate, &Problem::graph}) {
+                                &Problem::fp32_gate, &Problem::expert_bias, &Problem::graph}) {
       c.problem.*flag = *rc::gen::arbitrary<bool>();
     }
     c.problem.scale = *AnyReal();

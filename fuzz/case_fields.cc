@@ -169,6 +169,7 @@ void AddRouting(std::vector<CaseField>& out) {
 void AddExperts(std::vector<CaseField>& out) {
   out.push_back(Choice("activation", &Problem::activation, "between gate, up and down"));
   out.push_back(Real("limit", &Problem::limit, 0, kMaxReal, "clamp of gate and up; 0: none"));
+  out.push_back(Switch("expert_bias", &Problem::expert_bias, "biases of gate, up and down"));
   out.push_back(SharedFormat());
   out.push_back(SharedInter(kMaxDimension));
   out.push_back(Choice("shared_gate", &Problem::shared_gate, "gate of the shared expert"));

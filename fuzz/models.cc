@@ -32,6 +32,7 @@ constexpr std::pair<const char*, const char*> kFieldOfKey[] = {
     {"router_pre_norm", "pre_norm"},
     {"activation", "activation"},
     {"swiglu_limit", "limit"},
+    {"expert_bias", "expert_bias"},
     {"shared_inter", "shared_inter"},
 };
 

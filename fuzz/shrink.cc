@@ -141,6 +141,7 @@ class Search {
     smaller |= Set(&Problem::gate_format, plain.gate_format);
     smaller |= Set(&Problem::activation, plain.activation);
     smaller |= Set(&Problem::limit, plain.limit);
+    smaller |= Set(&Problem::expert_bias, plain.expert_bias);
     smaller |= Set(&Problem::lora, plain.lora);
     smaller |= Set(&Problem::graph, plain.graph);
     return smaller | DropGroups() | DropRanks();

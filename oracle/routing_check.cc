@@ -37,7 +37,7 @@ std::string BestText(std::span<const double> logits, int count) {
 
 void CheckLogits(const CaseContext& context, const RunRecord& run, const RouterExpected& expected,
                  std::vector<Finding>& findings) {
-  const int experts = context.layer.problem.experts;
+  const int experts = context.layer.problem.RouterOutputs();
   const auto& bits = run.stages.logits;
   std::int64_t wrong = 0, first = -1;
   for (std::size_t i = 0; i < bits.size(); ++i) {
@@ -72,10 +72,12 @@ void CheckSelections(const CaseContext& context, const RunRecord& run,
   std::optional<Finding> first;
   int wrong = 0;
   for (int row = 0; row < problem.rows; ++row) {
-    const std::vector<double> logits = StoredLogits(run, row, problem.experts);
+    const std::vector<double> logits = StoredLogits(run, row, problem.RouterOutputs());
     const auto ids = Row(run.ids, row, problem.top_k);
     const auto weights = Row(run.weights, row, problem.top_k);
-    const auto error = JudgeRoute(problem, logits, context.layer.router_bias, ids, weights);
+    RouteInputs inputs = RouteInputsOf(context.layer, row);
+    inputs.logits = logits;
+    const auto error = JudgeRoute(problem, inputs, {ids, weights, {}});
     if (!error || error->error_class == "illegal_id") continue;  // CheckLegalIds says the latter
     if (wrong++ > 0) continue;
     first = NewFinding(context, "routing", error->error_class, KernelOf(run, "selection"));
@@ -90,27 +92,18 @@ void CheckSelections(const CaseContext& context, const RunRecord& run,
   findings.push_back(std::move(*first));
 }
 
-// Scores grow with the logit for every router kind built so far, so the ends of the logit's
-// interval give the ends of the score's.
-std::vector<double> ScoreEnds(const CaseContext& context, const RouterExpected& expected, int row,
-                              double Interval::*end) {
-  std::vector<double> logits;
-  for (const Interval& stored : Row(expected.stored, row, context.layer.problem.experts))
-    logits.push_back(stored.*end);
-  return SelectionScores(context.layer.problem, logits, context.layer.router_bias);
-}
-
 void CheckAdmissible(const CaseContext& context, const RunRecord& run,
                      const RouterExpected& expected, std::vector<Finding>& findings) {
   const Problem& problem = context.layer.problem;
   for (int row = 0; row < problem.rows; ++row) {
     const auto ids = Row(run.ids, row, problem.top_k);
-    const std::vector<int> chosen(ids.begin(), ids.end());
-    if (std::any_of(ids.begin(), ids.end(),
-                    [&](auto id) { return id >= static_cast<std::uint32_t>(problem.experts); }))
+    if (std::any_of(ids.begin(), ids.end(), [&](auto id) {
+          return id >= static_cast<std::uint32_t>(problem.RouterOutputs());
+        }))
       continue;  // CheckLegalIds says so
-    if (Admissible(ScoreEnds(context, expected, row, &Interval::low),
-                   ScoreEnds(context, expected, row, &Interval::high), chosen))
+    const RouteChoice choice{ids, Row(run.weights, row, problem.top_k), {}};
+    if (AdmissibleIds(problem, Row(expected.stored, row, problem.RouterOutputs()),
+                      RouteInputsOf(context.layer, row), choice))
       continue;
     Finding finding = NewFinding(context, "routing", "wrong_selection", KernelOf(run, "selection"));
     finding.summary =
@@ -131,8 +124,9 @@ std::vector<Finding> CheckLegalIds(const CaseContext& context, const RunRecord& 
   std::int64_t wrong = 0, first = -1;
   for (std::size_t i = 0; i < run.ids.size(); ++i) {
     const std::uint32_t id = run.ids[i];
-    const bool known = id < static_cast<std::uint32_t>(problem.experts) &&
-                       context.layer.experts.contains(static_cast<int>(id));
+    const bool identity = id >= static_cast<std::uint32_t>(problem.experts) &&
+                          id < static_cast<std::uint32_t>(problem.RouterOutputs());
+    const bool known = identity || context.layer.experts.contains(static_cast<int>(id));
     if (!known && wrong++ == 0) first = static_cast<std::int64_t>(i);
   }
   if (wrong == 0) return {};

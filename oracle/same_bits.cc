@@ -72,7 +72,7 @@ std::optional<BitDifference> FirstDifference(const CaseContext& context, const R
     if (compared == Compared::kEverything && !found)
       found = Compare(name, x, y, row, column, width);
   };
-  stage("logits", a.logits, b.logits, "token", "expert", problem.experts);
+  stage("logits", a.logits, b.logits, "token", "expert", problem.RouterOutputs());
   compare("ids", left.ids, right.ids, "token", "slot", problem.top_k);
   compare("weights", left.weights, right.weights, "token", "slot", problem.top_k);
   stage("gate", a.gate, b.gate, "slot", "row", problem.inter);

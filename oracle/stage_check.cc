@@ -59,7 +59,7 @@ std::vector<StageResult> JudgeStages(const CaseContext& context, const RunRecord
     if (got.empty() || got.size() != intervals.size()) return;
     results.push_back(JudgeStage(stage, got, intervals, where));
   };
-  judge("router", bits.logits, router.stored, InToken(problem.experts, "expert"));
+  judge("router", bits.logits, router.stored, InToken(problem.RouterOutputs(), "expert"));
   judge("gate", bits.gate, expected.gate, InSlot(context, run, problem.inter));
   judge("up", bits.up, expected.up, InSlot(context, run, problem.inter));
   judge("down", bits.down, expected.down, InSlot(context, run, problem.hidden));

@@ -3,14 +3,12 @@
 // [rows, columns/32], the last group may be cut off.
 #pragma once
 
+#include "reference/formats.h"
 #include "reference/layer_data.h"
 
 namespace assay {
 
 // One row of exact weights.
 void DecodeFp8Row(const PackedMatrix& matrix, CodePolicy policy, int row, double* out);
-constexpr bool IsFp8(Format format) {
-  return format == Format::kFp8Block || format == Format::kFp8Channel || format == Format::kMxfp8;
-}
 
 }  // namespace assay

@@ -1,7 +1,9 @@
 // Quantised weights: E2M1 codes with Gaussian-like frequencies, block scales over several
 // exponents and mantissas, a global scale that keeps the products of order one.
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <string>
 
 #include "reference/bf16.h"
@@ -57,10 +59,6 @@ const CodeTable& CodesFor(DataDraw data) {
   return data == DataDraw::kInteger || data == DataDraw::kHalf ? kIntegerCodes : kGaussCodes;
 }
 
-bool IsExactDraw(DataDraw data) {
-  return data == DataDraw::kPow2 || data == DataDraw::kInteger || data == DataDraw::kHalf;
-}
-
 // One random word gives four bytes, eight codes.
 void DrawFp4Payload(const MatrixDraw& draw) {
   const CodeTable& codes = CodesFor(draw.problem.data);
@@ -71,6 +69,36 @@ void DrawFp4Payload(const MatrixDraw& draw) {
     std::uint64_t word = stream.At(i / 4);
     for (std::size_t j = i; j < i + 4 && j < payload.size(); ++j, word >>= 16)
       payload[j] = static_cast<std::uint8_t>(codes[word & 255] | codes[(word >> 8) & 255] << 4);
+  }
+}
+
+// E4M3 codes of 1/2, 1, 2 and of whole numbers.
+constexpr std::array<std::uint8_t, 4> kPow2E4m3{0x30, 0x38, 0x38, 0x40};
+constexpr std::array<std::uint8_t, 8> kIntegerE4m3{0x00, 0x38, 0x38, 0x38, 0x40, 0x40, 0x44, 0x48};
+
+// Evenly dense below 16 (2^-5 for extreme draws): a mantissa, and a field that is one lower half
+// the time, down to the subnormals. Mean square 16^2 / 3 = 85.3. One extreme code in 61 is a NaN
+// code, which production decodes to 0.
+std::uint8_t DrawE4m3Magnitude(const Problem& p, std::uint64_t word) {
+  if (p.data == DataDraw::kPow2) return kPow2E4m3[word & 3];
+  if (IsExactDraw(p.data)) return kIntegerE4m3[word & 7];
+  const bool extreme = p.data == DataDraw::kExtreme;
+  if (extreme && p.codes == CodePolicy::kProduction && (word & 0xFFF) % 61 == 0) return 0x7F;
+  const int field =
+      (extreme ? 1 : 10) - std::countr_zero(static_cast<unsigned>(word >> 3) | 0x1000);
+  return static_cast<std::uint8_t>(std::max(field, 0) << 3 | static_cast<int>(word & 7));
+}
+
+// Sixteen random bits a code.
+void DrawE4m3Payload(const MatrixDraw& draw) {
+  const RandomStream stream = draw.Stream(TensorId::kPayload);
+  std::vector<std::uint8_t>& payload = draw.matrix.payload;
+  payload.resize(static_cast<std::size_t>(draw.matrix.rows) * draw.matrix.columns);
+  for (std::size_t i = 0; i < payload.size(); i += 4) {
+    std::uint64_t word = stream.At(i / 4);
+    for (std::size_t j = i; j < i + 4 && j < payload.size(); ++j, word >>= 16)
+      payload[j] = static_cast<std::uint8_t>(DrawE4m3Magnitude(draw.problem, word & 0x7FFF) |
+                                             (word >> 8 & 0x80));
   }
 }
 
@@ -90,8 +118,10 @@ std::uint8_t DrawE4m3Scale(std::uint64_t word, int parity) {
 // Exponents base .. base + 3; mean square 21.25 * 4^base. Products have mean square about 3 when
 // 4^base = 1 / (54 k_dim): 5.67 (codes) * 21.25 (scales) * 1.33 (inputs) = 160.7 = 3 * 53.6.
 // The down projection meets activations of mean square about 3.2 instead of 1.33.
-int Mxfp4Base(int k_dim, bool down) {
-  const std::uint64_t square = std::uint64_t{54} * k_dim * (down ? 12 : 5) / 5;
+// E4M3 payloads have mean square 85.3 instead of 5.67: 804 k_dim.
+int E8m0Base(Format format, int k_dim, bool down) {
+  const std::uint64_t codes = format == Format::kMxfp4 ? 54 : 804;
+  const std::uint64_t square = codes * k_dim * (down ? 12 : 5) / 5;
   return -static_cast<int>(std::bit_width(square) / 2);
 }
 
@@ -129,8 +159,9 @@ std::uint8_t DrawScale(const MatrixDraw& draw, std::uint64_t word, int parity, i
 
 void DrawScales(const MatrixDraw& draw) {
   const PackedMatrix& m = draw.matrix;
-  const int groups = m.columns / GroupSize(m.format);
-  const int base = Mxfp4Base(m.columns, draw.IsDown());
+  const int groups = ScaleGridOf(m.format, m.rows, m.columns).columns;
+  const bool small = IsFp8(m.format) && draw.problem.data == DataDraw::kExtreme;  // by 2^9
+  const int base = E8m0Base(m.format, m.columns, draw.IsDown()) + (small ? 9 : 0);
   const RandomStream stream = draw.Stream(TensorId::kScales);
   draw.matrix.scales.resize(static_cast<std::size_t>(m.rows) * groups);
   std::size_t at = 0;
@@ -141,17 +172,45 @@ void DrawScales(const MatrixDraw& draw) {
     }
 }
 
+// 2^exponent * sqrt(1 / (weight * k_dim)), 2.4 times `weight` for the down projection, jittered by
+// an eighth, with an odd mantissa, so that it is never a power of two.
+float DrawFp32Scale(const MatrixDraw& draw, int weight, std::uint64_t word, int exponent) {
+  const std::uint64_t square =
+      static_cast<std::uint64_t>(draw.IsDown() ? weight * 12 / 5 + 1 : weight) *
+      draw.matrix.columns;
+  std::uint64_t mantissa = IntegerSqrt((std::uint64_t{1} << 60) / square);  // 2^30 * scale
+  mantissa *= 7 * 4096 + word % 8192;                                       // * 2^15, +- 1/8
+  for (exponent -= 45; mantissa >= std::uint64_t{1} << 24; mantissa >>= 1) ++exponent;
+  return static_cast<float>(static_cast<double>(mantissa | 1) * PowerOfTwo(exponent));
+}
+
 // Products have mean square about 3 when global^2 = 1 / (846 k_dim): 5.67 * 335.7 * 1.33 = 2539
-// = 3 * 846; 2.4 times that for the down projection. The value is jittered by an eighth and has an
-// odd mantissa, so it is never a power of two.
+// = 3 * 846; 2.4 times that for the down projection.
 float DrawGlobalScale(const MatrixDraw& draw) {
   if (IsExactDraw(draw.problem.data)) return 1.0f;
-  const std::uint64_t square = std::uint64_t(draw.IsDown() ? 2031 : 846) * draw.matrix.columns;
-  std::uint64_t mantissa = IntegerSqrt((std::uint64_t{1} << 60) / square);  // 2^30 * global
-  mantissa *= 7 * 4096 + draw.Stream(TensorId::kGlobal).At(0) % 8192;       // * 2^15, +- 1/8
-  int exponent = draw.problem.data == DataDraw::kExtreme ? -35 : -45;
-  for (; mantissa >= std::uint64_t{1} << 24; mantissa >>= 1) ++exponent;
-  return static_cast<float>(static_cast<double>(mantissa | 1) * PowerOfTwo(exponent));
+  const int exponent = draw.problem.data == DataDraw::kExtreme ? 10 : 0;
+  return DrawFp32Scale(draw, 846, draw.Stream(TensorId::kGlobal).At(0), exponent);
+}
+
+// FP32 scales of E4M3 codes, 2^0..2^3 of a base: 85.3 * 21.25 * 1.33 = 2411 = 3 * 804. Extreme
+// codes are 2^9 smaller.
+void DrawFp32Scales(const MatrixDraw& draw) {
+  const PackedMatrix& m = draw.matrix;
+  const ScaleGrid grid = ScaleGridOf(m.format, m.rows, m.columns);
+  const RandomStream stream = draw.Stream(TensorId::kScales);
+  draw.matrix.scales.resize(std::size_t(grid.rows) * grid.columns * 4);
+  std::uint8_t* at = draw.matrix.scales.data();
+  for (int row = 0; row < grid.rows; ++row)
+    for (int column = 0; column < grid.columns; ++column, at += 4) {
+      const int parity = ScaleParity(row, column);
+      const std::uint64_t word = stream.At(std::uint64_t(row) * grid.columns + column);
+      const int octave = static_cast<int>(word & 1) * 2 + parity;
+      const bool extreme = draw.problem.data == DataDraw::kExtreme;
+      const float scale = IsExactDraw(draw.problem.data)
+                              ? static_cast<float>(1 + parity)
+                              : DrawFp32Scale(draw, 804, word >> 8, octave + (extreme ? 9 : 0));
+      std::memcpy(at, &scale, sizeof scale);
+    }
 }
 
 // Mean square 3 of the products: deviation sqrt(2.25 / k_dim) = Bell * 2.6 / 65536 / sqrt(k_dim);
@@ -192,7 +251,7 @@ void RequireFormat(const PackedMatrix& matrix, int expert) {
   const std::string field = expert < 0 ? "shared=" : "format=";
   if (!IsBuilt(matrix.format))
     throw UnsupportedProblem(field + std::string(Token(matrix.format)) +
-                             ": not built yet; use nvfp4, mxfp4 or bf16");
+                             ": not built yet; use nvfp4, mxfp4, an FP8 format or bf16");
   if (const auto rule = CannotCarry(matrix.format, matrix.columns)) throw UnsupportedProblem(*rule);
 }
 
@@ -212,12 +271,15 @@ PackedMatrix BuildMatrix(const Problem& problem, Projection projection, int expe
   PackedMatrix matrix = EmptyMatrix(problem, projection, expert);
   RequireFormat(matrix, expert);
   const MatrixDraw draw{problem, projection, expert, matrix};
-  if (matrix.format == Format::kBf16) {
+  if (matrix.format == Format::kBf16)
     DrawBf16Payload(draw);
-    return matrix;
-  }
-  DrawFp4Payload(draw);
-  DrawScales(draw);
+  else if (IsFp4(matrix.format))
+    DrawFp4Payload(draw);
+  else
+    DrawE4m3Payload(draw);
+  const int scale_bytes = ScaleGridOf(matrix.format, matrix.rows, matrix.columns).bytes;
+  if (scale_bytes == 1) DrawScales(draw);
+  if (scale_bytes == 4) DrawFp32Scales(draw);
   if (matrix.format == Format::kNvfp4) matrix.global_scale = DrawGlobalScale(draw);
   return matrix;
 }

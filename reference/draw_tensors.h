@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "reference/layer_data.h"
+#include "reference/random.h"
 
 namespace assay {
 
@@ -16,15 +17,38 @@ enum class TensorId : std::uint64_t {
   kSharedGate,
   kTies,
   kChannels,
-  kPayload = 16,  // + projection
-  kScales = 24,   // + projection
-  kGlobal = 32,   // + projection
+  kLogitBias,
+  kPreNorm,
+  kHashTable,
+  kTokenIds,
+  kPayload = 16,     // + projection
+  kScales = 24,      // + projection
+  kGlobal = 32,      // + projection
+  kExpertBias = 40,  // + projection
 };
+inline RandomStream StreamOf(const Problem& problem, TensorId tensor) {
+  return {problem.seed, static_cast<std::uint64_t>(tensor)};
+}
 
-std::vector<std::uint16_t> DrawInput(const Problem& problem);         // [rows, hidden]
-std::vector<std::uint16_t> DrawRouterWeight(const Problem& problem);  // [experts, hidden]
-std::vector<float> DrawRouterBias(const Problem& problem);            // [experts], or empty
-std::vector<std::uint16_t> DrawSharedGate(const Problem& problem);    // [hidden], or empty
+std::vector<std::uint16_t> DrawInput(const Problem& problem);       // [rows, hidden]
+std::vector<std::uint16_t> DrawSharedGate(const Problem& problem);  // [hidden], or empty
+// All tensors of the router.
+void DrawRouter(const Problem& problem, LayerData& layer);
+// [outputs of the projection]
+std::vector<std::uint16_t> DrawExpertBias(const Problem& problem, Projection projection,
+                                          int expert);
+
+// Routings other than uniform and identical steer by a few input channels of known value, to which
+// the router's weights add an offset for each expert; by the table where the router is one.
+bool IsSteered(RoutingDraw routing);
+bool IsTied(LogitDraw logits);
+int SteeringChannels(const Problem& problem);
+double SteeringInput(const Problem& problem, int row, int channel);
+
+// Draws whose layers are exactly computable: small numbers of few bits.
+constexpr bool IsExactDraw(DataDraw data) {
+  return data == DataDraw::kPow2 || data == DataDraw::kInteger || data == DataDraw::kHalf;
+}
 
 // Throws UnsupportedProblem, naming the field, if a drawn distribution or a feature that changes
 // the result is not built.

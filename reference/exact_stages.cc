@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
+#include "reference/bf16.h"
 #include "reference/panels.h"
 
 namespace assay {
 namespace {
 
 Eigen::MatrixXd Gather(const ExactBatch& batch, const Eigen::MatrixXd& input) {
-  Eigen::MatrixXd columns(input.rows(), Eigen::Index(batch.rows.size()));
-  for (Eigen::Index i = 0; i < columns.cols(); ++i) columns.col(i) = input.col(batch.rows[i]);
+  Eigen::MatrixXd columns(input.rows(), Eigen::Index(batch.columns.size()));
+  for (Eigen::Index i = 0; i < columns.cols(); ++i) columns.col(i) = input.col(batch.columns[i]);
   return columns;
 }
 
@@ -44,6 +45,22 @@ void Multiply(const std::vector<Product>& products, const Eigen::MatrixXd& opera
                        *tasks[i].product.sums);
 }
 
+void AddBias(const std::vector<std::uint16_t>& bias, Eigen::MatrixXd& sums) {
+  for (std::size_t i = 0; i < bias.size(); ++i)
+    sums.row(static_cast<Eigen::Index>(i)).array() += double{Bf16ToFloat(bias[i])};
+}
+
+void GateAndUp(const ExpertWeights& weights, const Eigen::MatrixXd& input, CodePolicy codes,
+               bool gated, Eigen::MatrixXd& gate, Eigen::MatrixXd& up) {
+  if (gated)
+    Multiply({{&weights.gate, &gate}, {&weights.up, &up}}, input, codes);
+  else
+    Multiply({{&weights.up, &up}}, input, codes);
+  AddBias(weights.gate_bias, gate);
+  AddBias(weights.up_bias, up);
+  if (!gated) gate = up;
+}
+
 }  // namespace
 
 Eigen::MatrixXd ExactSum(const std::vector<ExactBatch>& batches, const Eigen::MatrixXd& input,
@@ -51,12 +68,12 @@ Eigen::MatrixXd ExactSum(const std::vector<ExactBatch>& batches, const Eigen::Ma
   Eigen::MatrixXd output = Eigen::MatrixXd::Zero(input.rows(), input.cols());
   Eigen::MatrixXd gate, up, down;
   for (const ExactBatch& batch : batches) {
-    Multiply({{&batch.weights->gate, &gate}, {&batch.weights->up, &up}}, Gather(batch, input),
-             codes);
+    GateAndUp(*batch.weights, Gather(batch, input), codes, rule.gated, gate, up);
     gate = gate.binaryExpr(up, [&](double g, double u) { return HiddenValue(rule, g, u); });
     Multiply({{&batch.weights->down, &down}}, gate, codes);
+    AddBias(batch.weights->down_bias, down);
     for (Eigen::Index i = 0; i < down.cols(); ++i)
-      output.col(batch.rows[i]) += batch.factors[i] * down.col(i);
+      output.col(batch.columns[i]) += batch.factors[i] * down.col(i);
   }
   return output;
 }

@@ -22,17 +22,22 @@ struct Interval {
   bool Holds(double value) const;
 };
 
-// The router's stored logits: exact value l, admissible interval after the store (BF16).
+// The router's stored logits: exact value l, admissible interval after the store. Outputs are the
+// experts, then the identity experts.
 struct RouterExpected {
-  std::vector<double> logits;         // [rows, experts], exact, before the store
-  std::vector<Interval> stored;       // [rows, experts], BF16 grid
-  std::vector<std::vector<int>> may;  // per row: experts that some admissible selection contains
+  std::vector<double> logits;    // [rows, outputs], exact, before the store
+  std::vector<Interval> stored;  // [rows, outputs], BF16 grid; FP32 values where fp32_gate is on
+  // Per row: what some admissible selection contains; expert 0 too where an identity expert may be
+  // chosen, since its slot then names expert 0 with weight 0.
+  std::vector<std::vector<int>> may;
 };
 
-// What the path chose: its own ids and weights, as it wrote them.
+// What the path chose: its own ids and weights, as it wrote them. An identity expert is an id from
+// `experts` on, or a slot (expert 0, weight 0) whose weight went to the row's identity weight.
 struct Selection {
-  std::vector<std::uint32_t> ids;  // [rows, top_k]
-  std::vector<float> weights;      // [rows, top_k]
+  std::vector<std::uint32_t> ids;            // [rows, top_k]
+  std::vector<float> weights;                // [rows, top_k]
+  std::vector<float> identity_weights = {};  // [rows], times the input; empty: none
 };
 
 // Intermediates, where a path shows them. Slots are row * top_k + slot.

@@ -35,6 +35,17 @@ ExpertRule GptOssRule() {
   return rule;
 }
 
+ExpertRule ExpertRuleFor(const Problem& p) {
+  ExpertRule rule;
+  if (p.activation == Activation::kSwigluOai) rule = GptOssRule();
+  if (p.activation == Activation::kGeluTanh) rule.activation = ActivationKind::kGeluTanh;
+  if (p.activation == Activation::kRelu2) rule.activation = ActivationKind::kReluSquared;
+  rule.gated = IsGated(p);
+  rule.clamp = p.limit > 0 ? ClampAt::kBeforeActivation : ClampAt::kNowhere;
+  rule.gate_max = rule.up_abs_max = p.limit > 0 ? p.limit : std::numeric_limits<double>::infinity();
+  return rule;
+}
+
 double Activated(const ExpertRule& rule, double z) {
   switch (rule.activation) {
     case ActivationKind::kSilu:

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "reference/problem.h"
+
 namespace assay {
 
 enum class ActivationKind {
@@ -35,6 +37,11 @@ struct ExpertRule {
 
 // swish 1.702, gate at most 7, up within 7, up + 1.
 ExpertRule GptOssRule();
+
+// The experts of a path's layer; limit clamps the gate from above and up on both sides, before the
+// activation. relu2 has no gate.
+ExpertRule ExpertRuleFor(const Problem& problem);
+constexpr bool IsGated(const Problem& problem) { return problem.activation != Activation::kRelu2; }
 
 double Activated(const ExpertRule& rule, double z);
 // The hidden value of one gate and up; not gated: `gate` is not read.

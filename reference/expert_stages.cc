@@ -1,6 +1,7 @@
 #include "reference/expert_stages.h"
 
 #include <algorithm>
+#include <span>
 
 #include "reference/contract_steps.h"
 #include "reference/tensor_core.h"
@@ -86,23 +87,25 @@ void PutBalls(const std::vector<Interval>& values, Eigen::Index column, Operands
 
 // The input as its codes mean it; their exact values stay beside.
 void CodeInput(Work& work) {
-  const Eigen::MatrixXd& exact = work.input.exact;
-  work.input.absolute.resize(exact.rows(), 2 * exact.cols());
-  for (Eigen::Index column = 0; column < exact.cols(); ++column) {
+  Eigen::MatrixXd& production = work.input.production;
+  work.input.absolute.resize(production.rows(), 2 * production.cols());
+  for (Eigen::Index column = 0; column < production.cols(); ++column) {
     std::vector<Interval> values;
-    for (const double x : exact.col(column)) values.push_back({x, x});
+    for (const double x : production.col(column)) values.push_back({x, x});
     QuantiseIntervals(work.rules.contract.input, values);
     PutBalls(values, column, work.input);
   }
 }
 
-void TakeInput(Work& work, const Eigen::MatrixXd& input) {
-  const auto count = static_cast<Eigen::Index>(work.batch.rows.size());
-  work.input.production.resize(input.rows(), count);
-  for (Eigen::Index i = 0; i < count; ++i)
-    work.input.production.col(i) = input.col(work.batch.rows[i]);
+void TakeInput(Work& work, const ExpertInput& input) {
+  const auto count = static_cast<Eigen::Index>(work.batch.columns.size());
+  work.input.production.resize(input.stored.rows(), count);
+  work.input.exact.resize(input.exact.rows(), count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    work.input.production.col(i) = input.stored.col(work.batch.columns[i]);
+    work.input.exact.col(i) = input.exact.col(work.batch.columns[i]);
+  }
   work.input.absolute = work.input.production.cwiseAbs();
-  work.input.exact = work.input.production;
   work.input.want_partials = InOrder(work.rules.contract);
   if (IsCoded(work.rules.contract.input)) CodeInput(work);
 }
@@ -111,18 +114,39 @@ double PartialsAt(const Sums& sums, Eigen::Index row, Eigen::Index column) {
   return sums.partials.size() > 0 ? sums.partials(row, column) : 0;
 }
 
+// One kind of product of a batch, as its results are stored.
+struct ProductStore {
+  AccumulateModel model;
+  Store store = Store::kBf16;
+  double terms = 0;
+  int parts = 1;  // products for each pair of operands
+  std::span<const std::uint16_t> bias = {};
+
+  double BiasAt(Eigen::Index row) const {
+    return bias.empty() ? 0.0 : Bf16ToFloat(bias[std::size_t(row)]);
+  }
+};
+
 // One product as stored. The operands may lie anywhere in their balls: the sum moves by `spread` at
-// most, and so does every partial sum. `parts`: products for each pair of operands.
-Interval StoredProduct(const AccumulateModel& model, Store store, const Sums& sums, double terms,
-                       Eigen::Index row, Eigen::Index column, int parts = 1) {
+// most, and so does every partial sum. A bias is one more term, the first or the last.
+Interval StoredProduct(const ProductStore& how, const Sums& sums, Eigen::Index row,
+                       Eigen::Index column) {
   const Eigen::Index count = sums.production.cols();
   const double spread =
       sums.absolute.cols() > count ? sums.absolute(row, count + column) * kDoubleSlack : 0;
   // The low part of a pair adds 2^-8 of the high one.
-  const double magnitude = sums.absolute(row, column) * (parts == 1 ? 1 : 1 + 0x1p-7);
-  const SumSize size{terms * parts, magnitude,
-                     (PartialsAt(sums, row, column) + terms * spread) * parts};
-  return StoredSum(store, sums.production(row, column), spread + SumBound(model, size), magnitude);
+  const double magnitude = sums.absolute(row, column) * (how.parts == 1 ? 1 : 1 + 0x1p-7);
+  SumSize size{how.terms * how.parts, magnitude,
+               (PartialsAt(sums, row, column) + how.terms * spread) * how.parts};
+  double center = sums.production(row, column), last = 0;
+  if (!how.bias.empty()) {
+    const double bias = std::fabs(how.BiasAt(row));
+    size = {size.terms + 1, magnitude + bias, size.partials + (size.terms + 1) * bias};
+    center += how.BiasAt(row);
+    last = kUnitFp32 * kDoubleSlack * (std::fabs(center) + spread);
+  }
+  const double radius = SumBound(how.model, size);
+  return StoredSum(how.store, center, spread + last + radius * (1 + kUnitFp32), size.magnitude);
 }
 
 // A product of an FP8 weight and an FP32 scale may be formed in FP32 first.
@@ -133,13 +157,22 @@ AccumulateModel ModelFor(const Work& work, const PackedMatrix& matrix) {
   return model;
 }
 
-std::vector<Interval> StoredColumn(const Work& work, const Sums& sums, Eigen::Index column) {
+ProductStore StoreOf(const Work& work, Projection projection) {
   const Contract& contract = work.rules.contract;
-  const AccumulateModel model = ModelFor(work, work.batch.weights->gate);
+  const ExpertWeights& weights = *work.batch.weights;
+  const PackedMatrix& matrix = work.Matrix(projection);
+  const bool down = projection == Projection::kDown;
+  return {ModelFor(work, matrix), down ? contract.down : contract.gate_up, double(matrix.columns),
+          down && contract.act == Store::kBf16Pair ? 2 : 1,
+          down                              ? weights.down_bias
+          : projection == Projection::kGate ? weights.gate_bias
+                                            : weights.up_bias};
+}
+
+std::vector<Interval> StoredColumn(const ProductStore& how, const Sums& sums, Eigen::Index column) {
   std::vector<Interval> stored(sums.production.rows());
   for (Eigen::Index i = 0; i < sums.production.rows(); ++i)
-    stored[i] =
-        StoredProduct(model, contract.gate_up, sums, work.batch.weights->gate.columns, i, column);
+    stored[i] = StoredProduct(how, sums, i, column);
   return stored;
 }
 
@@ -147,14 +180,18 @@ void TakeActivations(Work& work, std::size_t token) {
   const auto column = static_cast<Eigen::Index>(token);
   const Contract& contract = work.rules.contract;
   TokenResult& result = *work.batch.results[token];
-  result.gate = StoredColumn(work, work.gate, column);
-  result.up = StoredColumn(work, work.up, column);
-  result.act.resize(result.gate.size());
+  const ProductStore gate = StoreOf(work, Projection::kGate), up = StoreOf(work, Projection::kUp);
+  if (contract.expert.gated) result.gate = StoredColumn(gate, work.gate, column);
+  result.up = StoredColumn(up, work.up, column);
+  result.act.resize(result.up.size());
   for (std::size_t i = 0; i < result.act.size(); ++i) {
-    result.act[i] = Stored(contract.act, HiddenInterval(contract, result.gate[i], result.up[i]));
     const auto row = static_cast<Eigen::Index>(i);
+    const Interval& g = contract.expert.gated ? result.gate[i] : result.up[i];
+    result.act[i] = Stored(contract.act, HiddenInterval(contract, g, result.up[i]));
+    const double exact_gate =
+        contract.expert.gated ? work.gate.exact(row, column) + gate.BiasAt(row) : 0;
     work.activations.exact(row, column) =
-        HiddenValue(contract.expert, work.gate.exact(row, column), work.up.exact(row, column));
+        HiddenValue(contract.expert, exact_gate, work.up.exact(row, column) + up.BiasAt(row));
   }
   QuantiseIntervals(contract.hidden, result.act);
   PutBalls(result.act, column, work.activations);
@@ -162,7 +199,7 @@ void TakeActivations(Work& work, std::size_t token) {
 
 void SizeActivations(Work& work) {
   const auto inter = work.batch.weights->down.columns;
-  const auto count = static_cast<Eigen::Index>(work.batch.rows.size());
+  const auto count = static_cast<Eigen::Index>(work.batch.columns.size());
   work.activations.production.resize(inter, count);
   work.activations.absolute.resize(inter, 2 * count);
   work.activations.exact.resize(inter, count);
@@ -172,17 +209,11 @@ void SizeActivations(Work& work) {
 void StoreDown(Work& work, std::size_t token) {
   const auto column = static_cast<Eigen::Index>(token);
   TokenResult& result = *work.batch.results[token];
-  const Contract& contract = work.rules.contract;
-  const Eigen::Index hidden = work.down.production.rows();
-  const AccumulateModel model = ModelFor(work, work.batch.weights->down);
-  result.down.resize(hidden);
-  result.down_exact.resize(hidden);
-  for (Eigen::Index i = 0; i < hidden; ++i) {
-    result.down[i] =
-        StoredProduct(model, contract.down, work.down, work.batch.weights->down.columns, i, column,
-                      contract.act == Store::kBf16Pair ? 2 : 1);
-    result.down_exact[i] = work.down.exact(i, column);
-  }
+  const ProductStore how = StoreOf(work, Projection::kDown);
+  result.down = StoredColumn(how, work.down, column);
+  result.down_exact.resize(result.down.size());
+  for (Eigen::Index i = 0; i < work.down.exact.rows(); ++i)
+    result.down_exact[i] = work.down.exact(i, column) + how.BiasAt(i);
 }
 
 struct TokenTask {
@@ -193,17 +224,17 @@ struct TokenTask {
 std::vector<TokenTask> TokenTasks(std::vector<Work>& works) {
   std::vector<TokenTask> tasks;
   for (Work& work : works)
-    for (std::size_t token = 0; token < work.batch.rows.size(); ++token)
+    for (std::size_t token = 0; token < work.batch.columns.size(); ++token)
       tasks.push_back({&work, token});
   return tasks;
 }
 
-void GateAndUp(std::vector<Work>& works, const Eigen::MatrixXd& input) {
+void GateAndUp(std::vector<Work>& works, const ExpertInput& input) {
   std::vector<PanelTask> tasks;
   for (Work& work : works) {
     TakeInput(work, input);
     work.input_absolute = work.input.absolute.cast<float>();
-    AddPanels(work, Projection::kGate, work.input, tasks);
+    if (work.rules.contract.expert.gated) AddPanels(work, Projection::kGate, work.input, tasks);
     AddPanels(work, Projection::kUp, work.input, tasks);
   }
   RunPanels(tasks);
@@ -220,7 +251,7 @@ void Down(std::vector<Work>& works) {
 
 }  // namespace
 
-void EvaluateBatches(std::vector<ExpertBatch> batches, const Eigen::MatrixXd& input,
+void EvaluateBatches(std::vector<ExpertBatch> batches, const ExpertInput& input,
                      const StageRules& rules) {
   std::vector<Work> works(batches.size());
   for (std::size_t i = 0; i < batches.size(); ++i) {

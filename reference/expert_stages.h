@@ -13,7 +13,7 @@ namespace assay {
 
 // What one expert (-1: the shared one) makes of one token.
 struct TokenResult {
-  std::vector<Interval> gate, up;  // [inter], as stored
+  std::vector<Interval> gate, up;  // [inter], as stored; no gate where the expert is not gated
   std::vector<Interval> act;       // [inter], what the down product reads
   std::vector<Interval> down;      // [hidden], as stored
   std::vector<double> down_exact;  // [hidden], no rounding anywhere
@@ -22,8 +22,13 @@ struct TokenResult {
 // One expert and the tokens to evaluate with it.
 struct ExpertBatch {
   const ExpertWeights* weights = nullptr;
-  std::vector<int> rows;              // of the layer's input
-  std::vector<TokenResult*> results;  // one a row, to be filled
+  std::vector<int> columns;           // of the input
+  std::vector<TokenResult*> results;  // one a column, to be filled
+};
+
+// What experts read, [hidden, columns]: as stored, and before any rounding.
+struct ExpertInput {
+  Eigen::MatrixXd stored, exact;
 };
 
 // How codes are read and what the path rounds.
@@ -32,8 +37,8 @@ struct StageRules {
   Contract contract = {};
 };
 
-// Evaluates all batches, over all OpenMP threads. `input` is [hidden, rows].
-void EvaluateBatches(std::vector<ExpertBatch> batches, const Eigen::MatrixXd& input,
+// Evaluates all batches, over all OpenMP threads.
+void EvaluateBatches(std::vector<ExpertBatch> batches, const ExpertInput& input,
                      const StageRules& rules);
 
 }  // namespace assay

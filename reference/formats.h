@@ -35,12 +35,29 @@ constexpr int GroupShift(Format format) {
 }
 
 constexpr bool IsFp4(Format format) { return format == Format::kNvfp4 || format == Format::kMxfp4; }
+constexpr bool IsFp8(Format format) {
+  return format == Format::kFp8Block || format == Format::kFp8Channel || format == Format::kMxfp8;
+}
+
+// The grid of scales of a matrix [rows, columns] and the bytes of one; 0 x 0: none.
+struct ScaleGrid {
+  int rows = 0, columns = 0, bytes = 0;
+};
+constexpr ScaleGrid ScaleGridOf(Format format, int rows, int columns) {
+  const int group = GroupSize(format);
+  if (format == Format::kFp8Channel) return {rows, 1, 4};
+  if (format == Format::kFp8Block)
+    return {(rows + group - 1) / group, (columns + group - 1) / group, 4};
+  return group == 0 ? ScaleGrid{} : ScaleGrid{rows, (columns + group - 1) / group, 1};
+}
 
 // FP4 and INT4 need whole groups along the inner dimension. nullopt: `k_dim` can be carried;
 // otherwise one line that names the value and the rule.
 std::optional<std::string> CannotCarry(Format format, int k_dim);
 
 // Whether the builder and the reference have the format.
-constexpr bool IsBuilt(Format format) { return IsFp4(format) || format == Format::kBf16; }
+constexpr bool IsBuilt(Format format) {
+  return IsFp4(format) || IsFp8(format) || format == Format::kBf16;
+}
 
 }  // namespace assay

@@ -4,11 +4,13 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <vector>
 
 #include "reference/bf16.h"
 #include "reference/expected.h"
+#include "reference/formats.h"
 #include "reference/routing.h"
 
 namespace assay::fp32_model {
@@ -29,11 +31,30 @@ inline float E4m3ByHand(int code) {
                        : (8 + mantissa) * PowerByBits(127 + exponent - 10);
 }
 
+inline float FloatAt(const std::vector<std::uint8_t>& bytes, std::size_t index) {
+  float value;
+  std::memcpy(&value, bytes.data() + 4 * index, 4);
+  return value;
+}
+
+// fl(code * scale); NaN codes count as 0.
+inline float Fp8ByHand(const PackedMatrix& m, int row, int column) {
+  const int byte = m.payload[std::size_t(row) * m.columns + column];
+  const float code =
+      (byte & 0x7F) == 0x7F ? 0.0f : (byte & 0x80 ? -1.0f : 1.0f) * E4m3ByHand(byte & 0x7F);
+  if (m.format == Format::kFp8Channel) return code * FloatAt(m.scales, row);
+  if (m.format == Format::kMxfp8)
+    return code * PowerByBits(m.scales[std::size_t(row) * ((m.columns + 31) / 32) + column / 32]);
+  return code *
+         FloatAt(m.scales, std::size_t(row / 128) * ((m.columns + 127) / 128) + column / 128);
+}
+
 // The weight as a kernel forms it.
 inline float WeightAtPosition(const PackedMatrix& m, int row, int column) {
   const std::size_t at = std::size_t(row) * m.columns + column;
   if (m.format == Format::kBf16)
     return Bf16ToFloat(static_cast<std::uint16_t>(m.payload[2 * at] | m.payload[2 * at + 1] << 8));
+  if (IsFp8(m.format)) return Fp8ByHand(m, row, column);
   const int code = m.payload[at / 2] >> (column % 2 * 4) & 15;
   if (m.format == Format::kMxfp4) return E2m1ByHand(code) * PowerByBits(m.scales[at / 32]);
   return E2m1ByHand(code) * (E4m3ByHand(m.scales[at / 16]) * m.global_scale);
@@ -106,43 +127,79 @@ inline Floats Column(const LayerData& layer, int row) {
   return x;
 }
 
-inline Floats Times(const Model& model, const PackedMatrix& m, const Floats& x) {
+inline Floats Times(const Model& model, const PackedMatrix& m, const Floats& x,
+                    const std::vector<std::uint16_t>& bias = {}) {
   Floats out, weights(m.columns);
   for (int row = 0; row < m.rows; ++row) {
     for (int i = 0; i < m.columns; ++i) weights[i] = WeightAtPosition(m, row, i);
-    out.push_back(model.store(model.dot(weights, x)));
+    const float sum = model.dot(weights, x);
+    out.push_back(model.store(bias.empty() ? sum : sum + Bf16ToFloat(bias[row])));
   }
   return out;
 }
 
-inline Floats RunExpert(const Model& model, const ExpertWeights& e, const Floats& x) {
-  const Floats gate = Times(model, e.gate, x), up = Times(model, e.up, x);
+// What the layer's activation makes of gate and up (its clamp before it).
+inline float Hidden(const Problem& p, float g, float u) {
+  if (p.limit > 0) {
+    const auto limit = static_cast<float>(p.limit);
+    g = std::fmin(g, limit);
+    u = std::fmax(std::fmin(u, limit), -limit);
+  }
+  switch (p.activation) {
+    case Activation::kSilu:
+      return (g / (1.0f + std::exp(-g))) * u;
+    case Activation::kGeluTanh:
+      return 0.5f * g * (1.0f + std::tanh(0.7978845608f * (g + 0.044715f * g * g * g))) * u;
+    case Activation::kSwigluOai:
+      return (g / (1.0f + std::exp(-1.702f * g))) * (u + 1.0f);
+    case Activation::kRelu2:
+      return u > 0 ? u * u : 0;
+  }
+  return 0;
+}
+
+inline Floats RunExpert(const Model& model, const Problem& p, const ExpertWeights& e,
+                        const Floats& x) {
+  const Floats up = Times(model, e.up, x, e.up_bias);
+  const Floats gate =
+      p.activation == Activation::kRelu2 ? up : Times(model, e.gate, x, e.gate_bias);
   Floats act;
-  for (std::size_t i = 0; i < gate.size(); ++i) {
-    const float g = gate[i];
-    const float value = (g / (1.0f + std::exp(-g))) * up[i];
+  for (std::size_t i = 0; i < up.size(); ++i) {
+    const float value = Hidden(p, gate[i], up[i]);
     act.push_back(model.act_in_bf16 ? ToBf16(value) : value);
   }
-  return Times(model, e.down, act);
+  return Times(model, e.down, act, e.down_bias);
 }
 
 inline void AddScaled(Floats& sum, float weight, const Floats& values) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * values[i];
 }
 
+// Identity experts give the input back; sigmoid_top1 puts the weight on the input.
+inline void AddSlot(const Model& model, const LayerData& layer, const Selection& s, std::size_t at,
+                    Floats x, Floats& sum) {
+  const Problem& p = layer.problem;
+  float weight = s.weights[at];
+  if (s.ids[at] >= unsigned(p.experts)) return AddScaled(sum, weight, x);
+  if (p.router == RouterKind::kSigmoidTop1) {
+    for (float& v : x) v = ToBf16(v * weight);
+    weight = 1;
+  }
+  AddScaled(sum, weight, RunExpert(model, p, layer.experts.at(s.ids[at]), x));
+}
+
 inline Floats RunRow(const Model& model, const LayerData& layer, const Selection& s, int row) {
   const Problem& p = layer.problem;
   const Floats x = Column(layer, row);
   Floats sum(p.hidden);
-  for (int slot = 0; slot < p.top_k - (model.last_slot ? 0 : 1); ++slot) {
-    const std::size_t at = std::size_t(row) * p.top_k + slot;
-    AddScaled(sum, s.weights[at], RunExpert(model, layer.experts.at(s.ids[at]), x));
-  }
+  for (int slot = 0; slot < p.top_k - (model.last_slot ? 0 : 1); ++slot)
+    AddSlot(model, layer, s, std::size_t(row) * p.top_k + slot, x, sum);
   if (layer.shared) {
     Floats gate;
     for (const std::uint16_t bits : layer.shared_gate) gate.push_back(Bf16ToFloat(bits));
     const bool gated = model.shared_gate && !gate.empty();
-    AddScaled(sum, gated ? Logistic(model.dot(gate, x)) : 1.0f, RunExpert(model, *layer.shared, x));
+    AddScaled(sum, gated ? Logistic(model.dot(gate, x)) : 1.0f,
+              RunExpert(model, p, *layer.shared, x));
   }
   for (float& y : sum) y = model.store(y);
   return sum;

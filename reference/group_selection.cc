@@ -4,12 +4,16 @@
 #include <cmath>
 #include <utility>
 
+#include "reference/accumulation.h"
 #include "reference/routing.h"
 
 namespace assay {
 namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+// A group's score is an FP32 sum.
+double Rounding(double score) { return std::isfinite(score) ? kUnitFp32 * std::fabs(score) : 0; }
 
 double Score(GroupScore kind, std::span<const double> members) {
   double best = kNever, second = kNever;
@@ -81,7 +85,7 @@ class KeptGroups {
         worst_kept = std::min(worst_kept, scores[g]);
       else
         best_dropped = std::max(best_dropped, scores[g]);
-    return worst_kept >= best_dropped;
+    return worst_kept + Rounding(worst_kept) >= best_dropped - Rounding(best_dropped);
   }
 
   const RouterRule& rule_;
@@ -123,18 +127,27 @@ bool AdmissibleTopk(const ScoreBoxes& boxes, std::span<const int> chosen) {
   return Admissible(boxes.low, boxes.high, chosen);
 }
 
-bool MayBeAdmissibleGrouped(const RouterRule& rule, const ScoreBoxes& boxes,
-                            std::span<const int> chosen) {
+std::vector<bool> GroupsThatMayBeKept(const RouterRule& rule, const ScoreBoxes& boxes) {
   const std::vector<double> low = GroupScores(rule, boxes.low),
                             high = GroupScores(rule, boxes.high);
+  std::vector<bool> kept(rule.groups);
+  for (int g = 0; g < rule.groups; ++g) {
+    int better = 0;
+    for (int h = 0; h < rule.groups; ++h)
+      better += h != g && low[h] - Rounding(low[h]) > high[g] + Rounding(high[g]);
+    kept[g] = better < rule.groups_kept;
+  }
+  return kept;
+}
+
+bool MayBeAdmissibleGrouped(const RouterRule& rule, const ScoreBoxes& boxes,
+                            std::span<const int> chosen) {
+  const std::vector<bool> kept = GroupsThatMayBeKept(rule, boxes);
   const std::size_t size = boxes.low.size() / rule.groups;
   std::vector<bool> touched(rule.groups, false);
-  for (const int e : chosen) touched[e / size] = true;
-  for (int g = 0; g < rule.groups; ++g) {
-    if (!touched[g]) continue;
-    int better = 0;
-    for (int h = 0; h < rule.groups; ++h) better += h != g && low[h] > high[g];
-    if (better >= rule.groups_kept) return false;
+  for (const int e : chosen) {
+    touched[e / size] = true;
+    if (!kept[e / size]) return false;
   }
   ScoreBoxes inside = boxes;
   for (std::size_t e = 0; e < inside.low.size(); ++e)

@@ -27,6 +27,9 @@ bool AdmissibleTopk(const ScoreBoxes& boxes, std::span<const int> chosen);
 bool MayBeAdmissibleGrouped(const RouterRule& rule, const ScoreBoxes& boxes,
                             std::span<const int> chosen);
 
+// By group: whether fewer than groups_kept others are certainly better.
+std::vector<bool> GroupsThatMayBeKept(const RouterRule& rule, const ScoreBoxes& boxes);
+
 // Exact, by going through all sets of kept groups: C(groups, groups_kept) of them. Both fills.
 bool AdmissibleGrouped(const RouterRule& rule, const ScoreBoxes& boxes,
                        std::span<const int> chosen);

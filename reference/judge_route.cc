@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "reference/error.h"
 #include "reference/group_selection.h"
 #include "reference/interval.h"
 #include "reference/router_expected.h"
@@ -51,14 +50,14 @@ std::optional<RoutingError> IllegalIds(std::span<const std::uint32_t> ids, std::
 
 std::optional<RoutingError> Unchoosable(const Route& route) {
   for (const int id : route.ids)
-    if (!(route.logits[id] > -std::numeric_limits<double>::infinity()))
+    if (!std::isfinite(route.logits[id]))
       return RoutingError{"wrong_selection", "chose " + route.Name(id) + ", which is never chosen"};
   return std::nullopt;
 }
 
 // Whether leaving out `f` was wrong, seen from any of the chosen.
 std::optional<RoutingError> WrongSelection(const Route& route, int f) {
-  if (std::isnan(route.logits[f])) return std::nullopt;
+  if (!std::isfinite(route.logits[f])) return std::nullopt;
   for (const int e : route.ids) {
     if (!route.CanPrecede(e, f))
       return RoutingError{"wrong_selection",
@@ -93,14 +92,7 @@ std::optional<RoutingError> WrongSet(const Route& route) {
 }
 
 std::optional<RoutingError> WrongGroups(const RouterRule& rule, const Route& route) {
-  ScoreBoxes boxes;
-  for (const Interval& score : route.scores) {
-    const bool never = IsOnlyNan(score);
-    const double infinity = std::numeric_limits<double>::infinity();
-    boxes.low.push_back(never ? -infinity : score.low);
-    boxes.high.push_back(never ? -infinity : score.high);
-  }
-  if (AdmissibleGrouped(rule, boxes, route.ids)) return std::nullopt;
+  if (AdmissibleGrouped(rule, BoxesOf(route.scores), route.ids)) return std::nullopt;
   std::string chosen;
   for (const int id : route.ids) chosen += (chosen.empty() ? "" : ", ") + route.Name(id);
   return RoutingError{"wrong_selection", "chose " + chosen + "; no admissible set of " +
@@ -108,38 +100,158 @@ std::optional<RoutingError> WrongGroups(const RouterRule& rule, const Route& rou
                                              " groups has them as its best"};
 }
 
+RoutingError OffWeight(const std::string& where, double weight, double expected, double bound) {
+  return {"wrong_weight", where + ": weight " + Text(weight) + ", expected " + Text(expected) +
+                              " +- " + Text(bound)};
+}
+
+// Slots whose weight went to the identity weight are judged by their sum.
 std::optional<RoutingError> WrongWeight(const Problem& problem, const Route& route,
-                                        std::span<const float> weights) {
+                                        const RouteChoice& choice) {
   const WeightsExpected expected = RouteWeights(problem, route.logits, route.ids);
-  for (std::size_t slot = 0; slot < weights.size(); ++slot)
-    if (!(std::fabs(weights[slot] - expected.weights[slot]) <= expected.bound[slot]))
-      return RoutingError{"wrong_weight",
-                          "slot " + std::to_string(slot) + ", " + route.Name(route.ids[slot]) +
-                              ": weight " + Text(weights[slot]) + ", expected " +
-                              Text(expected.weights[slot]) + " +- " + Text(expected.bound[slot])};
+  double identity = 0, identity_bound = 0;
+  for (std::size_t slot = 0; slot < route.ids.size(); ++slot) {
+    const double weight = expected.weights[slot], bound = expected.bound[slot];
+    if (choice.identity_weight && route.ids[slot] >= problem.experts) {
+      identity += weight;
+      identity_bound += bound + double(problem.top_k) * kUnitFp32 * (std::fabs(weight) + bound);
+    } else if (!(std::fabs(choice.weights[slot] - weight) <= bound)) {
+      return OffWeight("slot " + std::to_string(slot) + ", " + route.Name(route.ids[slot]),
+                       choice.weights[slot], weight, bound);
+    }
+  }
+  if (choice.identity_weight && !(std::fabs(*choice.identity_weight - identity) <= identity_bound))
+    return OffWeight("identity experts", *choice.identity_weight, identity, identity_bound);
   return std::nullopt;
 }
 
+std::vector<int> AsInts(std::span<const std::uint32_t> ids) { return {ids.begin(), ids.end()}; }
+
+bool IsIdentitySlot(const RouteChoice& choice, std::size_t slot) {
+  return choice.ids[slot] == 0 && choice.weights[slot] == 0;
+}
+
+// The identity experts, best score first.
+std::vector<int> IdentityByScore(const Problem& problem, std::span<const Interval> scores) {
+  std::vector<double> middle(scores.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t e = std::size_t(problem.experts); e < scores.size(); ++e)
+    middle[e] = (scores[e].low + scores[e].high) / 2;
+  return TopK(middle, problem.zero_experts);
+}
+
+// The ids that the choice may stand for: identity slots name the best identity experts, one for
+// the other; one of them may be expert 0 itself with a weight that underflowed.
+std::vector<std::vector<int>> Readings(const Problem& problem, std::span<const Interval> scores,
+                                       const RouteChoice& choice) {
+  if (!choice.identity_weight) return {AsInts(choice.ids)};
+  const std::vector<int> best = IdentityByScore(problem, scores);
+  const auto read = [&](std::size_t expert_0) {
+    std::vector<int> ids = AsInts(choice.ids);
+    std::size_t next = 0;
+    for (std::size_t slot = 0; slot < ids.size(); ++slot)
+      if (slot != expert_0 && IsIdentitySlot(choice, slot) && next < best.size())
+        ids[slot] = best[next++];
+    return ids;
+  };
+  std::vector<std::vector<int>> readings{read(choice.ids.size())};
+  for (std::size_t slot = 0; slot < choice.ids.size(); ++slot)
+    if (IsIdentitySlot(choice, slot)) readings.push_back(read(slot));
+  return readings;
+}
+
+std::optional<RoutingError> JudgeReading(const Problem& problem, const Route& route,
+                                         const RouteChoice& choice) {
+  const std::vector<std::uint32_t> ids(route.ids.begin(), route.ids.end());
+  if (auto error = IllegalIds(ids, route.logits.size())) return error;
+  if (auto error = Unchoosable(route)) return error;
+  const RouterRule rule = RuleFor(problem);
+  const bool grouped = rule.selection == SelectionKind::kGrouped;
+  if (auto error = grouped ? WrongGroups(rule, route) : WrongSet(route)) return error;
+  if (auto error = WrongOrder(route)) return error;
+  return WrongWeight(problem, route, choice);
+}
+
+// The table's ids in its order.
+std::optional<RoutingError> NotOfTheTable(const RouteInputs& inputs, const RouteChoice& choice) {
+  if (inputs.hash_ids.size() != choice.ids.size())
+    return RoutingError{"wrong_selection", std::to_string(choice.ids.size()) +
+                                               " ids, the table has " +
+                                               std::to_string(inputs.hash_ids.size())};
+  for (std::size_t slot = 0; slot < choice.ids.size(); ++slot)
+    if (std::int64_t{choice.ids[slot]} != inputs.hash_ids[slot])
+      return RoutingError{"wrong_selection", "slot " + std::to_string(slot) + ": expert " +
+                                                 std::to_string(choice.ids[slot]) +
+                                                 ", the hash table says " +
+                                                 std::to_string(inputs.hash_ids[slot])};
+  return std::nullopt;
+}
+
+std::optional<RoutingError> JudgeHash(const Problem& problem, const RouteInputs& inputs,
+                                      const RouteChoice& choice) {
+  for (const std::uint32_t id : choice.ids)
+    if (id >= inputs.logits.size())
+      return RoutingError{"illegal_id", "expert " + std::to_string(id) + " of " +
+                                            std::to_string(inputs.logits.size())};
+  if (auto error = NotOfTheTable(inputs, choice)) return error;
+  const Route route{inputs.logits, inputs.bias, {}, AsInts(choice.ids)};
+  if (auto error = Unchoosable(route)) return error;
+  return WrongWeight(problem, route, choice);
+}
+
+bool AdmissibleReading(const RouterRule& rule, std::span<const Interval> scores,
+                       std::span<const int> ids) {
+  for (std::size_t slot = 0; slot < ids.size(); ++slot)
+    if (ids[slot] < 0 || ids[slot] >= static_cast<int>(scores.size()) ||
+        std::count(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(slot), ids[slot]) > 0)
+      return false;
+  return rule.selection == SelectionKind::kGrouped ? AdmissibleGrouped(rule, BoxesOf(scores), ids)
+                                                   : AdmissibleTopk(BoxesOf(scores), ids);
+}
+
 }  // namespace
+
+RouteInputs RouteInputsOf(const LayerData& layer, int row) {
+  RouteInputs inputs;
+  inputs.bias = layer.router_bias;
+  const auto top_k = static_cast<std::size_t>(layer.problem.top_k);
+  if (layer.problem.router == RouterKind::kHash)
+    inputs.hash_ids =
+        std::span(layer.hash_table).subspan(layer.token_ids[std::size_t(row)] * top_k, top_k);
+  return inputs;
+}
+
+std::optional<RoutingError> JudgeRoute(const Problem& problem, const RouteInputs& inputs,
+                                       const RouteChoice& choice) {
+  if (problem.router == RouterKind::kHash) return JudgeHash(problem, inputs, choice);
+  std::vector<Interval> stored;
+  for (const double l : inputs.logits) stored.push_back({l, l});
+  Route route{inputs.logits, inputs.bias, ScoreIntervals(problem, stored, inputs.bias), {}};
+  std::optional<RoutingError> first;
+  for (std::vector<int>& ids : Readings(problem, route.scores, choice)) {
+    route.ids = std::move(ids);
+    const auto error = JudgeReading(problem, route, choice);
+    if (!error) return std::nullopt;
+    if (!first) first = error;
+  }
+  return first;
+}
+
+bool AdmissibleIds(const Problem& problem, std::span<const Interval> stored,
+                   const RouteInputs& inputs, const RouteChoice& choice) {
+  if (problem.router == RouterKind::kHash) return !NotOfTheTable(inputs, choice);
+  const std::vector<Interval> scores = ScoreIntervals(problem, stored, inputs.bias);
+  const auto readings = Readings(problem, scores, choice);
+  return std::any_of(readings.begin(), readings.end(), [&](const std::vector<int>& ids) {
+    return AdmissibleReading(RuleFor(problem), scores, ids);
+  });
+}
 
 std::optional<RoutingError> JudgeRoute(const Problem& problem,
                                        std::span<const double> stored_logits,
                                        std::span<const float> bias,
                                        std::span<const std::uint32_t> ids,
                                        std::span<const float> weights) {
-  if (problem.router == RouterKind::kHash)
-    throw UnsupportedProblem("router=hash: judging it needs the table; not built yet");
-  if (auto error = IllegalIds(ids, stored_logits.size())) return error;
-  std::vector<Interval> stored;
-  for (const double l : stored_logits) stored.push_back({l, l});
-  const Route route{
-      stored_logits, bias, ScoreIntervals(problem, stored, bias), {ids.begin(), ids.end()}};
-  if (auto error = Unchoosable(route)) return error;
-  const RouterRule rule = RuleFor(problem);
-  const bool grouped = rule.selection == SelectionKind::kGrouped;
-  if (auto error = grouped ? WrongGroups(rule, route) : WrongSet(route)) return error;
-  if (auto error = WrongOrder(route)) return error;
-  return WrongWeight(problem, route, weights);
+  return JudgeRoute(problem, RouteInputs{stored_logits, bias, {}}, RouteChoice{ids, weights, {}});
 }
 
 }  // namespace assay

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 
-#include "reference/error.h"
 #include "reference/group_selection.h"
 #include "reference/interval.h"
 #include "reference/router_cases.h"
@@ -126,10 +125,48 @@ TEST(JudgeRoute, ScoreIntervalsHoldTheScoresOfAllLogitsInside) {
     }
 }
 
-TEST(JudgeRoute, HashRoutingIsRefusedByName) {
+TEST(JudgeRoute, ComparesTheIdsOfAHashTableAndWeighsThem) {
   Problem p;
   p.router = RouterKind::kHash;
-  EXPECT_THROW(JudgeRoute(p, std::vector<double>(8), {}, {}, {}), UnsupportedProblem);
+  p.experts = 4;
+  p.top_k = 3;
+  const std::vector<double> logits{0, 1, 2, 3};
+  const std::vector<std::int64_t> table{2, 0, 2};  // repeated ids are legal
+  const std::vector<int> ids{2, 0, 2};
+  const RoutedRow routed = WeighChosen(RuleFor(p), {}, logits, ids);
+  std::vector<float> weights(routed.weights.begin(), routed.weights.end());
+  const auto judge = [&](std::vector<std::uint32_t> chosen) {
+    const auto error = JudgeRoute(p, {logits, {}, table}, {chosen, weights, {}});
+    return error ? error->error_class : "right";
+  };
+  EXPECT_EQ(judge({2, 0, 2}), "right");
+  EXPECT_EQ(judge({2, 2, 0}), "wrong_selection");
+  EXPECT_EQ(judge({2, 0, 4}), "illegal_id");
+  weights[1] *= 1.00001f;
+  EXPECT_EQ(judge({2, 0, 2}), "wrong_weight");
+}
+
+// Outputs 4 and 5 are identity experts: scores 0.4, 0.3, 0.2, 0.1 of outputs 4, 1, 5, 0.
+TEST(JudgeRoute, SlotsOfIdentityExpertsAreJudgedByTheSumOfTheirWeights) {
+  Problem p;
+  p.router = RouterKind::kSoftmaxBias;
+  p.experts = 4;
+  p.zero_experts = 2;
+  p.top_k = 3;
+  std::vector<double> logits;
+  for (const double score : {0.1, 0.3, 1e-9, 1e-9, 0.4, 0.2}) logits.push_back(std::log(score));
+  const auto judge = [&](std::vector<std::uint32_t> ids, std::vector<float> weights, float sum) {
+    const auto error = JudgeRoute(p, {logits, {}, {}}, {ids, weights, sum});
+    return error ? error->error_class : "right";
+  };
+  EXPECT_EQ(judge({0, 1, 0}, {0, 0.3f, 0}, 0.6f), "right");
+  EXPECT_EQ(judge({0, 1, 0}, {0, 0.3f, 0}, 0.5f), "wrong_weight");
+  EXPECT_EQ(judge({1, 0, 0}, {0.3f, 0, 0}, 0.6f), "order");
+  EXPECT_EQ(judge({0, 1, 0}, {0, 0.3f, 0.1f}, 0.4f), "wrong_selection");
+  EXPECT_EQ(judge({0, 0, 0}, {0, 0, 0}, 0.6f), "wrong_selection");
+  const std::vector<std::uint32_t> plain{4, 1, 5};
+  const std::vector<float> weights{0.4f, 0.3f, 0.2f};
+  EXPECT_EQ(JudgeRoute(p, {logits, {}, {}}, {plain, weights, {}}), std::nullopt);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "reference/draw_tensors.h"
 #include "reference/error.h"
+#include "reference/expert_rule.h"
 #include "reference/formats.h"
 #include "reference/router_expected.h"
 
@@ -22,21 +23,32 @@ std::vector<std::uint8_t> TransposeUnits(const std::vector<std::uint8_t>& in, in
 }
 
 ExpertWeights BuildExpert(const Problem& problem, int expert) {
-  return {BuildMatrix(problem, Projection::kGate, expert),
-          BuildMatrix(problem, Projection::kUp, expert),
-          BuildMatrix(problem, Projection::kDown, expert)};
+  ExpertWeights weights;
+  if (IsGated(problem)) weights.gate = BuildMatrix(problem, Projection::kGate, expert);
+  weights.up = BuildMatrix(problem, Projection::kUp, expert);
+  weights.down = BuildMatrix(problem, Projection::kDown, expert);
+  return weights;
+}
+
+void DrawBiases(const Problem& problem, int expert, ExpertWeights& weights) {
+  if (!problem.expert_bias) return;
+  if (IsGated(problem)) weights.gate_bias = DrawExpertBias(problem, Projection::kGate, expert);
+  weights.up_bias = DrawExpertBias(problem, Projection::kUp, expert);
+  weights.down_bias = DrawExpertBias(problem, Projection::kDown, expert);
 }
 
 std::vector<int> ExpertsToBuild(const LayerData& layer) {
   std::set<int> ids;
-  for (const std::vector<int>& row : ExpectRouter(layer).may) ids.insert(row.begin(), row.end());
+  for (const std::vector<int>& row : ExpectRouter(layer).may)
+    for (const int id : row)
+      if (id < layer.problem.experts) ids.insert(id);
   return {ids.begin(), ids.end()};
 }
 
 // One matrix is one task. The first failure is thrown again after the parallel region.
 void BuildExperts(LayerData& layer) {
   const std::vector<int> ids = ExpertsToBuild(layer);
-  for (const int id : ids) layer.experts[id];
+  for (const int id : ids) DrawBiases(layer.problem, id, layer.experts[id]);
   const std::int64_t weights =
       std::int64_t{3} * layer.problem.hidden * layer.problem.inter * std::int64_t(ids.size());
   constexpr std::int64_t kFewWeights = 1 << 22;  // below, waking threads costs more than it saves
@@ -44,6 +56,7 @@ void BuildExperts(LayerData& layer) {
   for (std::size_t task = 0; task < 3 * ids.size(); ++task) {
     ExpertWeights& expert = layer.experts.find(ids[task / 3])->second;
     const auto projection = static_cast<Projection>(task % 3);
+    if (projection == Projection::kGate && !IsGated(layer.problem)) continue;
     (projection == Projection::kGate ? expert.gate
      : projection == Projection::kUp ? expert.up
                                      : expert.down) =
@@ -63,15 +76,14 @@ void RequireBuildable(const Problem& problem) {
 PackedMatrix Transpose(const PackedMatrix& matrix) {
   PackedMatrix out = matrix;
   out.transposed = !matrix.transposed;
-  const bool fp4 = IsFp4(matrix.format);
-  const int units = fp4 ? matrix.columns / 2 : matrix.columns;
-  const int groups = GroupSize(matrix.format) > 0 ? matrix.columns / GroupSize(matrix.format) : 0;
-  const auto turn = [&](const std::vector<std::uint8_t>& bytes, int columns, int width) {
-    return matrix.transposed ? TransposeUnits(bytes, columns, matrix.rows, width)
-                             : TransposeUnits(bytes, matrix.rows, columns, width);
+  const int units = IsFp4(matrix.format) ? matrix.columns / 2 : matrix.columns;
+  const ScaleGrid grid = ScaleGridOf(matrix.format, matrix.rows, matrix.columns);
+  const auto turn = [&](const std::vector<std::uint8_t>& bytes, int rows, int columns, int width) {
+    return matrix.transposed ? TransposeUnits(bytes, columns, rows, width)
+                             : TransposeUnits(bytes, rows, columns, width);
   };
-  out.payload = turn(matrix.payload, units, fp4 ? 1 : 2);
-  if (groups > 0) out.scales = turn(matrix.scales, groups, 1);
+  out.payload = turn(matrix.payload, matrix.rows, units, matrix.format == Format::kBf16 ? 2 : 1);
+  if (grid.bytes > 0) out.scales = turn(matrix.scales, grid.rows, grid.columns, grid.bytes);
   return out;
 }
 
@@ -80,8 +92,7 @@ LayerData BuildLayer(const Problem& problem) {
   LayerData layer;
   layer.problem = problem;
   layer.input = DrawInput(problem);
-  layer.router_weight = DrawRouterWeight(problem);
-  layer.router_bias = DrawRouterBias(problem);
+  DrawRouter(problem, layer);
   layer.shared_gate = DrawSharedGate(problem);
   BuildExperts(layer);
   if (problem.shared) layer.shared = BuildExpert(problem, -1);

@@ -20,6 +20,7 @@ enum class Projection { kGate, kUp, kDown };
 // Row-major: payload [rows, columns/2], scales [rows, columns/group].
 // Transposed: payload [columns/2, rows], scales [columns/group, rows].
 // BF16: payload u16 little endian [rows, columns], no scales.
+// FP8 (row-major): decode_fp8.h.
 struct PackedMatrix {
   Format format = Format::kNvfp4;
   bool transposed = false;
@@ -32,18 +33,27 @@ struct PackedMatrix {
 PackedMatrix Transpose(const PackedMatrix& matrix);
 
 struct ExpertWeights {
-  PackedMatrix gate, up;  // [inter, hidden]
+  PackedMatrix gate, up;  // [inter, hidden]; an expert that is not gated has no gate
   PackedMatrix down;      // [hidden, inter]
+  // BF16 bits, added to the FP32 sums before they are stored; empty without biases.
+  std::vector<std::uint16_t> gate_bias = {}, up_bias = {};  // [inter]
+  std::vector<std::uint16_t> down_bias = {};                // [hidden]
 };
 
 struct LayerData {
   Problem problem;
-  std::vector<std::uint16_t> input;          // BF16 bits [rows, hidden]
-  std::vector<std::uint16_t> router_weight;  // BF16 bits [experts, hidden]
-  std::vector<float> router_bias;            // [experts], empty without a correction bias
-  std::map<int, ExpertWeights> experts;      // only those that may be chosen; row-major packing
-  std::optional<ExpertWeights> shared;       // row-major packing
-  std::vector<std::uint16_t> shared_gate;    // BF16 bits [hidden], empty without a gate
+  std::vector<std::uint16_t> input;  // BF16 bits [rows, hidden]
+  // Outputs of the router: the experts, then the identity (zero) experts.
+  std::vector<std::uint16_t> router_weight;   // BF16 bits [outputs, hidden], or
+  std::optional<PackedMatrix> packed_router;  // the same in gate_format, row-major
+  std::vector<float> router_bias;             // [outputs], empty without a correction bias
+  std::vector<std::uint16_t> logit_bias;      // BF16 bits [outputs], empty without router_bias
+  std::vector<std::uint16_t> pre_norm_scale;  // BF16 bits [hidden], empty without pre_norm
+  std::vector<std::int64_t> hash_table;       // [vocabulary, top_k], empty but for router=hash
+  std::vector<std::uint32_t> token_ids;       // [rows], empty but for router=hash
+  std::map<int, ExpertWeights> experts;       // only those that may be chosen; row-major packing
+  std::optional<ExpertWeights> shared;        // row-major packing
+  std::vector<std::uint16_t> shared_gate;     // BF16 bits [hidden], empty without a gate
 };
 
 // Throws UnsupportedProblem when the problem names a feature that the builder does not have.

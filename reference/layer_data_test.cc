@@ -116,14 +116,17 @@ TEST(BuildLayer, NamesWhatItCannotBuild) {
     }
   };
   Problem p;
-  p.router = RouterKind::kHash;
-  EXPECT_EQ(message(p), "router=hash: not built yet");
+  p.groups = 2;
+  EXPECT_EQ(message(p), "groups=2: only router=grouped_sigmoid_bias keeps groups");
+  p = {};
+  p.zero_experts = 4;
+  EXPECT_EQ(message(p), "zero_experts=4: identity experts need router=softmax_bias");
   p = {};
   p.data = DataDraw::kDistinct;
   EXPECT_EQ(message(p), "data=distinct: not built yet");
   p = {};
-  p.format = Format::kMxfp8;
-  EXPECT_EQ(message(p), "format=mxfp8: not built yet; use nvfp4, mxfp4 or bf16");
+  p.format = Format::kInt4G32;
+  EXPECT_EQ(message(p), "format=int4_g32: not built yet; use nvfp4, mxfp4, an FP8 format or bf16");
   p = {};
   p.format = Format::kMxfp4;
   p.inter = 48;

@@ -29,7 +29,27 @@ struct Term {
   Interval weight;
   double weight_exact = 0;
   const TokenResult* result = nullptr;
+  bool apart = false;  // added to the stored sum of those before
 };
+
+Term TermOf(float weight, const TokenResult& result) {
+  const double w = weight;
+  return {{w, w}, w, &result};
+}
+
+// What the identity experts make of each token: the input itself.
+std::vector<TokenResult> IdentityResults(const Problem& p, const Eigen::MatrixXd& input) {
+  std::vector<TokenResult> results(p.zero_experts > 0 ? p.rows : 0);
+  for (std::size_t row = 0; row < results.size(); ++row)
+    for (const double x : input.col(static_cast<Eigen::Index>(row))) {
+      results[row].down.push_back({x, x});
+      results[row].down_exact.push_back(x);
+    }
+  return results;
+}
+
+// The weight times the input, FP32, stored as BF16: what experts read where weights are on inputs.
+double WeightedInput(double x, float weight) { return RoundToBf16(static_cast<float>(x) * weight); }
 
 // One row's output under construction, per element.
 struct Blended {
@@ -65,12 +85,22 @@ Term SharedFactor(const LayerData& layer, const Eigen::MatrixXd& input, int row)
   return {{Sigmoid(low) - SigmoidError(low), Sigmoid(high) + SigmoidError(high)}, Sigmoid(dot)};
 }
 
+Contract ContractOf(const Problem& p, const Contract& contract) {
+  Contract with_experts = contract;
+  with_experts.expert = ExpertRuleFor(p);
+  return with_experts;
+}
+
 void RequireShape(const Problem& p, const Selection& selection) {
   const auto slots = static_cast<std::size_t>(p.Slots());
   if (selection.ids.size() != slots || selection.weights.size() != slots)
     throw UsageError("selection: holds " + std::to_string(selection.ids.size()) + " ids and " +
                      std::to_string(selection.weights.size()) +
                      " weights; rows * top_k = " + std::to_string(slots) + " are needed");
+  const std::size_t identity = selection.identity_weights.size();
+  if (identity != 0 && (p.zero_experts == 0 || identity != std::size_t(p.rows)))
+    throw UsageError("selection: holds " + std::to_string(identity) +
+                     " identity weights; one for each row of a layer with zero_experts is needed");
 }
 
 }  // namespace
@@ -81,15 +111,35 @@ bool Interval::Holds(double value) const {
 }
 
 struct LayerReference::State {
-  using Key = std::pair<int, int>;  // expert, row
+  using Key = std::pair<int, int>;  // expert, column of the input
 
   const LayerData& layer;
   Contract contract;
   RouterExpected router;
-  Eigen::MatrixXd input;
+  ExpertInput input;  // of rows; where weights are on inputs, of rows and then of slots
+  std::vector<TokenResult> identity;
   // Results do not depend on routing weights, so a second path's selection finds most of them.
   std::mutex mutex;
   std::map<Key, TokenResult> cache;
+
+  State(const LayerData& data, const Contract& wanted, RouterExpected expected)
+      : layer(data), contract(ContractOf(data.problem, wanted)), router(std::move(expected)) {
+    input.stored = input.exact = InputMatrix(layer);
+    identity = IdentityResults(layer.problem, input.stored);
+  }
+
+  bool WeightsOnInput() const { return layer.problem.router == RouterKind::kSigmoidTop1; }
+  int ColumnOf(int slot) const {
+    return WeightsOnInput() ? layer.problem.rows + slot : slot / layer.problem.top_k;
+  }
+  double FactorOf(const Selection& s, int slot) const {
+    return WeightsOnInput() ? 1 : s.weights[slot];
+  }
+  // An id from `experts` on, or a slot whose weight went to the row's identity weight.
+  bool IsIdentity(const Selection& s, int slot) const {
+    return s.ids[slot] >= unsigned(layer.problem.experts) ||
+           (!s.identity_weights.empty() && s.ids[slot] == 0 && s.weights[slot] == 0);
+  }
 
   const ExpertWeights& Weights(int expert) const {
     if (expert == kShared) return *layer.shared;
@@ -99,77 +149,142 @@ struct LayerReference::State {
                      ": not built for this layer, no admissible routing chooses it");
   }
 
-  void Request(int expert, int row, std::map<int, ExpertBatch>& missing) {
-    if (cache.contains({expert, row})) return;
+  // Throws for experts that the layer lacks, before anything is computed.
+  void RequireIds(const Selection& selection) const {
+    const Problem& p = layer.problem;
+    for (int slot = 0; slot < p.Slots(); ++slot)
+      if (selection.ids[slot] >= unsigned(p.RouterOutputs()) || !IsIdentity(selection, slot))
+        Weights(static_cast<int>(selection.ids[slot]));
+  }
+
+  ExpertInput InputFor(const Selection& selection) const {
+    if (!WeightsOnInput()) return input;
+    const Problem& p = layer.problem;
+    ExpertInput weighted = input;
+    weighted.stored.conservativeResize(p.hidden, p.rows + p.Slots());
+    weighted.exact.conservativeResize(p.hidden, p.rows + p.Slots());
+    for (int slot = 0; slot < p.Slots(); ++slot)
+      for (int i = 0; i < p.hidden; ++i) {
+        const double x = input.stored(i, slot / p.top_k);
+        weighted.stored(i, ColumnOf(slot)) = WeightedInput(x, selection.weights[slot]);
+        weighted.exact(i, ColumnOf(slot)) = x * double{selection.weights[slot]};
+      }
+    return weighted;
+  }
+
+  void Request(int expert, int column, std::map<int, ExpertBatch>& missing) {
+    if (cache.contains({expert, column})) return;
     ExpertBatch& batch = missing[expert];
     batch.weights = &Weights(expert);
-    batch.rows.push_back(row);
-    batch.results.push_back(&cache[{expert, row}]);
+    batch.columns.push_back(column);
+    batch.results.push_back(&cache[{expert, column}]);
   }
 
   void ComputeMissing(const Selection& selection) {
     const Problem& p = layer.problem;
-    for (const std::uint32_t id : selection.ids) Weights(static_cast<int>(id));  // throws first
+    RequireIds(selection);
+    if (WeightsOnInput())
+      std::erase_if(cache, [&](const auto& entry) { return entry.first.second >= p.rows; });
     std::map<int, ExpertBatch> missing;
-    for (int row = 0; row < p.rows; ++row) {
-      for (int slot = 0; slot < p.top_k; ++slot)
-        Request(static_cast<int>(selection.ids[row * p.top_k + slot]), row, missing);
-      if (layer.shared) Request(kShared, row, missing);
-    }
+    for (int slot = 0; slot < p.Slots(); ++slot)
+      if (!IsIdentity(selection, slot))
+        Request(static_cast<int>(selection.ids[slot]), ColumnOf(slot), missing);
+    if (layer.shared)
+      for (int row = 0; row < p.rows; ++row) Request(kShared, row, missing);
     std::vector<ExpertBatch> batches;
     for (auto& [expert, batch] : missing) batches.push_back(std::move(batch));
-    EvaluateBatches(std::move(batches), input, {p.codes, contract});
+    EvaluateBatches(std::move(batches), InputFor(selection), {p.codes, contract});
   }
 
-  // Row and factor of every use of every expert, by expert.
+  // Column and factor of every use of every expert, by expert.
   std::vector<ExactBatch> ExactBatches(const Selection& selection) const {
     const Problem& p = layer.problem;
     std::map<int, ExactBatch> uses;
-    const auto use = [&](int expert, int row, double factor) {
+    const auto use = [&](int expert, int column, double factor) {
       ExactBatch& batch = uses[expert];
       batch.weights = &Weights(expert);
-      batch.rows.push_back(row);
+      batch.columns.push_back(column);
       batch.factors.push_back(factor);
     };
-    for (int row = 0; row < p.rows; ++row) {
-      for (int slot = row * p.top_k; slot < (row + 1) * p.top_k; ++slot)
-        use(static_cast<int>(selection.ids[slot]), row, selection.weights[slot]);
-      if (layer.shared) use(kShared, row, SharedFactor(layer, input, row).weight_exact);
-    }
+    for (int slot = 0; slot < p.Slots(); ++slot)
+      if (!IsIdentity(selection, slot))
+        use(static_cast<int>(selection.ids[slot]), ColumnOf(slot), FactorOf(selection, slot));
+    if (layer.shared)
+      for (int row = 0; row < p.rows; ++row)
+        use(kShared, row, SharedFactor(layer, input.stored, row).weight_exact);
     std::vector<ExactBatch> batches;
     for (auto& [expert, batch] : uses) batches.push_back(std::move(batch));
     return batches;
   }
 
+  // Sum of the weights of a row's identity experts.
+  double IdentityWeight(const Selection& selection, int row) const {
+    const Problem& p = layer.problem;
+    double sum = selection.identity_weights.empty() ? 0.0 : selection.identity_weights[row];
+    for (int slot = row * p.top_k; slot < (row + 1) * p.top_k; ++slot)
+      if (IsIdentity(selection, slot)) sum += selection.weights[slot];
+    return sum;
+  }
+
+  Eigen::MatrixXd Exact(const Selection& selection) const {
+    const Problem& p = layer.problem;
+    RequireIds(selection);
+    const ExpertInput read = InputFor(selection);
+    const Eigen::MatrixXd sums =
+        ExactSum(ExactBatches(selection), read.exact, p.codes, contract.expert);
+    Eigen::MatrixXd output = sums.leftCols(p.rows);
+    for (Eigen::Index column = p.rows; column < sums.cols(); ++column)
+      output.col((column - p.rows) / p.top_k) += sums.col(column);
+    if (p.zero_experts > 0)
+      for (int row = 0; row < p.rows; ++row)
+        output.col(row) += IdentityWeight(selection, row) * input.exact.col(row);
+    return output;
+  }
+
+  // The terms of a row: routed and shared, then those of identity experts.
   std::vector<Term> Terms(const Selection& selection, int row) const {
     const int top_k = layer.problem.top_k;
     std::vector<Term> terms;
-    for (int slot = row * top_k; slot < (row + 1) * top_k; ++slot) {
-      const double w = selection.weights[slot];
-      terms.push_back({{w, w}, w, &cache.at({static_cast<int>(selection.ids[slot]), row})});
+    for (int slot = row * top_k; slot < (row + 1) * top_k; ++slot)
+      if (!IsIdentity(selection, slot))
+        terms.push_back(
+            TermOf(static_cast<float>(FactorOf(selection, slot)), ResultOf(selection, slot)));
+    if (layer.shared) {
+      terms.push_back(SharedFactor(layer, input.stored, row));
+      terms.back().result = &cache.at({kShared, row});
+      terms.back().apart = contract.blend == Blend::kTwoRoundings;
     }
-    if (!layer.shared) return terms;
-    terms.push_back(SharedFactor(layer, input, row));
-    terms.back().result = &cache.at({kShared, row});
+    AddIdentityTerms(selection, row, terms);
     return terms;
   }
+
+  const TokenResult& ResultOf(const Selection& selection, int slot) const {
+    return cache.at({static_cast<int>(selection.ids[slot]), ColumnOf(slot)});
+  }
+
+  void AddIdentityTerms(const Selection& selection, int row, std::vector<Term>& terms) const {
+    const int top_k = layer.problem.top_k;
+    const auto add = [&](float weight) {
+      terms.push_back(TermOf(weight, identity[row]));
+      terms.back().apart = contract.identity_apart;
+    };
+    for (int slot = row * top_k; slot < (row + 1) * top_k; ++slot)
+      if (IsIdentity(selection, slot) && selection.ids[slot] != 0) add(selection.weights[slot]);
+    if (!selection.identity_weights.empty()) add(selection.identity_weights[row]);
+  }
+
+  void AppendStages(const Selection& selection, int row, StageExpected& stages) const;
 };
 
 namespace {
 
-// The routed sum as stored, then the shared term: two terms, the first a BF16 interval.
-void StoreAgain(const Blended& routed, const Term& shared, std::size_t routed_terms, int i,
-                Blended& both) {
-  const double radius =
-      AccumulationBound(Accumulation::kAnyOrder, {double(routed_terms), routed.magnitude});
-  const Interval stored =
-      StoredSum((routed.sum.low + routed.sum.high) / 2,
-                (routed.sum.high - routed.sum.low) / 2 + radius, routed.magnitude);
-  both = routed;
-  both.sum = stored;
-  both.magnitude = Largest(stored);
-  both.unbounded |= !IsFinite(stored);
-  both.Add(shared, i);
+// The sum of the terms so far as stored: one term, a BF16 interval.
+void StoreSoFar(std::size_t terms, Blended& b) {
+  const double radius = AccumulationBound(Accumulation::kAnyOrder, {double(terms), b.magnitude});
+  b.sum =
+      StoredSum((b.sum.low + b.sum.high) / 2, (b.sum.high - b.sum.low) / 2 + radius, b.magnitude);
+  b.magnitude = Largest(b.sum);
+  b.unbounded |= !IsFinite(b.sum);
 }
 
 // Few terms: the order of the blend does not matter for the bound.
@@ -183,15 +298,19 @@ void StoreElement(const Blended& b, std::size_t terms, std::size_t at, OutputExp
                                  : StoredSum(out.center[at], out.error[at], b.magnitude);
 }
 
-// `apart`: the last term is the shared one and is added to the stored sum of the others.
-void BlendRow(const std::vector<Term>& terms, bool apart, std::size_t first, int hidden,
-              OutputExpected& out) {
-  const std::size_t together = terms.size() - (apart ? 1 : 0);
+void BlendRow(const std::vector<Term>& terms, std::size_t first, int hidden, OutputExpected& out) {
   for (int i = 0; i < hidden; ++i) {
     Blended blended;
-    for (std::size_t t = 0; t < together; ++t) blended.Add(terms[t], i);
-    if (apart) StoreAgain(Blended(blended), terms.back(), together, i, blended);
-    StoreElement(blended, apart ? 2 : terms.size(), first + i, out);
+    std::size_t summed = 0;
+    for (const Term& term : terms) {
+      if (term.apart) {
+        StoreSoFar(summed, blended);
+        summed = 1;
+      }
+      blended.Add(term, i);
+      ++summed;
+    }
+    StoreElement(blended, summed, first + i, out);
   }
 }
 
@@ -203,24 +322,43 @@ void Append(std::vector<Interval>& to, const std::vector<Interval>& from) {
 void ReserveStages(const Problem& p, StageExpected& stages) {
   const std::size_t slots = std::size_t(p.Slots()), shared = p.shared ? std::size_t(p.rows) : 0;
   for (std::vector<Interval>* stage : {&stages.gate, &stages.up, &stages.act})
-    stage->reserve(slots * p.inter);
+    if (stage != &stages.gate || IsGated(p)) stage->reserve(slots * p.inter);
   stages.down.reserve(slots * p.hidden);
   stages.shared_gate.reserve(shared * p.SharedInter());
   stages.shared_up.reserve(shared * p.SharedInter());
   stages.shared_down.reserve(shared * p.hidden);
 }
 
-void AppendStages(const std::vector<Term>& terms, std::size_t top_k, StageExpected& stages) {
-  for (std::size_t i = 0; i < terms.size(); ++i) {
-    const bool routed = i < top_k;
-    Append(routed ? stages.gate : stages.shared_gate, terms[i].result->gate);
-    Append(routed ? stages.up : stages.shared_up, terms[i].result->up);
-    if (routed) Append(stages.act, terms[i].result->act);
-    Append(routed ? stages.down : stages.shared_down, terms[i].result->down);
-  }
+// A slot of an identity expert: whatever is left in it is nobody's.
+void AppendNobodys(const Problem& p, StageExpected& stages) {
+  if (IsGated(p)) stages.gate.insert(stages.gate.end(), p.inter, Anything());
+  stages.up.insert(stages.up.end(), p.inter, Anything());
+  stages.act.insert(stages.act.end(), p.inter, Anything());
+  stages.down.insert(stages.down.end(), p.hidden, Anything());
 }
 
 }  // namespace
+
+void LayerReference::State::AppendStages(const Selection& selection, int row,
+                                         StageExpected& stages) const {
+  const Problem& p = layer.problem;
+  for (int slot = row * p.top_k; slot < (row + 1) * p.top_k; ++slot) {
+    if (IsIdentity(selection, slot)) {
+      AppendNobodys(p, stages);
+      continue;
+    }
+    const TokenResult& result = ResultOf(selection, slot);
+    Append(stages.gate, result.gate);
+    Append(stages.up, result.up);
+    Append(stages.act, result.act);
+    Append(stages.down, result.down);
+  }
+  if (!layer.shared) return;
+  const TokenResult& shared = cache.at({kShared, row});
+  Append(stages.shared_gate, shared.gate);
+  Append(stages.shared_up, shared.up);
+  Append(stages.shared_down, shared.down);
+}
 
 namespace {
 
@@ -241,12 +379,7 @@ LayerReference::LayerReference(const LayerData& layer, Accumulation accumulation
     : LayerReference(layer, ProductionWith(accumulation)) {}
 
 LayerReference::LayerReference(const LayerData& layer, const Contract& contract)
-    : state_(new State{layer,
-                       contract,
-                       ExpectRouter(layer, RouterOrder(contract)),
-                       InputMatrix(layer),
-                       {},
-                       {}}) {}
+    : state_(new State(layer, contract, ExpectRouter(layer, RouterOrder(contract)))) {}
 
 LayerReference::~LayerReference() = default;
 
@@ -254,8 +387,7 @@ const RouterExpected& LayerReference::Router() const { return state_->router; }
 
 std::vector<double> LayerReference::Exact(const Selection& selection) const {
   RequireShape(state_->layer.problem, selection);
-  const Eigen::MatrixXd output = ExactSum(state_->ExactBatches(selection), state_->input,
-                                          state_->layer.problem.codes, state_->contract.expert);
+  const Eigen::MatrixXd output = state_->Exact(selection);
   return {output.data(), output.data() + output.size()};  // [hidden, rows] by column
 }
 
@@ -272,10 +404,8 @@ OutputExpected LayerReference::Evaluate(const Selection& selection) const {
   out.stored.resize(size);
   ReserveStages(p, out.stages);
   for (int row = 0; row < p.rows; ++row) {
-    const std::vector<Term> terms = state_->Terms(selection, row);
-    const bool apart = state_->contract.blend == Blend::kTwoRoundings && state_->layer.shared;
-    BlendRow(terms, apart, std::size_t(row) * p.hidden, p.hidden, out);
-    AppendStages(terms, p.top_k, out.stages);
+    BlendRow(state_->Terms(selection, row), std::size_t(row) * p.hidden, p.hidden, out);
+    state_->AppendStages(selection, row, out.stages);
   }
   return out;
 }

@@ -66,7 +66,8 @@ struct Problem {
   Format gate_format = Format::kBf16;
 
   Activation activation = Activation::kSilu;
-  double limit = 0.0;  // 0: none
+  double limit = 0.0;        // clamp of gate and up before the activation; 0: none
+  bool expert_bias = false;  // gate, up and down of routed experts have biases
 
   std::optional<Format> shared;  // format of the shared expert, or none
   int shared_inter = 0;          // 0: as inter
@@ -84,6 +85,7 @@ struct Problem {
   std::uint64_t seed = 0;
 
   int SharedInter() const { return shared_inter > 0 ? shared_inter : inter; }
+  int RouterOutputs() const { return experts + zero_experts; }
   std::int64_t Slots() const { return std::int64_t{rows} * top_k; }
 
   bool operator==(const Problem&) const = default;

@@ -58,8 +58,11 @@ double HiddenVariance(const Contract& c, double gate, double up, double hidden) 
 Values RunExpert(const Contract& c, const ExpertWeights& e, CodePolicy codes,
                  const std::vector<double>& x) {
   std::vector<double> gate, up, unused, nothing(x.size());
-  Matrix{e.gate, codes}.Times(x, nothing, gate, unused);
   Matrix{e.up, codes}.Times(x, nothing, up, unused);
+  if (c.expert.gated)
+    Matrix{e.gate, codes}.Times(x, nothing, gate, unused);
+  else
+    gate = up;
   Values hidden, down;
   for (std::size_t i = 0; i < gate.size(); ++i) {
     hidden.exact.push_back(HiddenValue(c.expert, gate[i], up[i]));
@@ -114,9 +117,15 @@ ResidualModel ModelResiduals(const LayerData& layer, const Contract& contract,
   if (contract.input.element != CodeElement::kNone || contract.hidden.element != CodeElement::kNone)
     throw UnsupportedProblem("contract=" + std::string(contract.name) +
                              ": residuals of quantised activations are not built");
+  const Problem& p = layer.problem;
+  if (p.expert_bias || p.zero_experts > 0 || p.router == RouterKind::kSigmoidTop1)
+    throw UnsupportedProblem(
+        "residuals: biases, identity experts and weights on inputs are not built");
+  Contract with_experts = contract;
+  with_experts.expert = ExpertRuleFor(p);
   ResidualModel model;
   for (int row = 0; row < layer.problem.rows; ++row) {
-    const Values values = RunRow(layer, contract, selection, row);
+    const Values values = RunRow(layer, with_experts, selection, row);
     model.exact.insert(model.exact.end(), values.exact.begin(), values.exact.end());
     model.variance.insert(model.variance.end(), values.variance.begin(), values.variance.end());
   }

@@ -69,7 +69,9 @@ struct Contract {
   ExpVariant exp = ExpVariant::kLibrary;
   Blend blend = Blend::kOneRounding;
   ActivationCodes input, hidden;
-  // What gate and up become; the layers of Problem have silu.
+  // The identity experts' term is added to the stored sum of the others and stored again.
+  bool identity_apart = false;
+  // What gate and up become; LayerReference takes it from the problem.
   ExpertRule expert = {};
 };
 

@@ -1,28 +1,27 @@
 #include "reference/router_expected.h"
 
 #include <cmath>
+#include <set>
 
+#include "reference/contract_steps.h"
 #include "reference/fp32_error.h"
 #include "reference/group_selection.h"
 #include "reference/interval.h"
 #include "reference/panels.h"
+#include "reference/router_input.h"
 #include "reference/router_rule.h"
+#include "reference/routing.h"
 
 namespace assay {
 namespace {
 
-Operands InputOperands(const LayerData& layer) {
-  const Problem& p = layer.problem;
-  Operands operands;
-  operands.production.resize(p.hidden, p.rows);
-  for (int row = 0; row < p.rows; ++row)
-    for (int i = 0; i < p.hidden; ++i)
-      operands.production(i, row) = Bf16ToFloat(layer.input[std::size_t(row) * p.hidden + i]);
-  operands.absolute = operands.production.cwiseAbs();
-  return operands;
+// A logit that is certainly not finite: the expert is never chosen.
+bool IsNever(const Interval& logit) {
+  return IsOnlyNan(logit) || (logit.low == logit.high && !std::isfinite(logit.low));
 }
 
 Interval ScoreInterval(const Interval& logit, float bias) {
+  if (IsNever(logit)) return OnlyNan();
   if (!IsFinite(logit)) return Anything();
   const double low = Sigmoid(logit.low), high = Sigmoid(logit.high);
   const double sum_low = low - SigmoidError(logit.low) + bias;
@@ -35,7 +34,7 @@ Interval ScoreInterval(const Interval& logit, float bias) {
 Interval SoftmaxScore(std::span<const Interval> logits, std::size_t e) {
   double low_others = 0, high_others = 0, most = logits[e].high, least = logits[e].low;
   for (std::size_t f = 0; f < logits.size(); ++f) {
-    if (IsOnlyNan(logits[f])) continue;
+    if (IsNever(logits[f])) continue;
     most = std::max(most, logits[f].high);
     least = std::min(least, logits[f].low);
     if (f == e) continue;
@@ -67,8 +66,8 @@ std::vector<Interval> ScoresByRule(const Problem& problem, std::span<const Inter
   std::vector<Interval> scores;
   for (std::size_t e = 0; e < stored.size(); ++e) {
     Interval score{at_low.value[e] - at_low.error[e], at_high.value[e] + at_high.error[e]};
-    if (IsOnlyNan(stored[e]) || !IsFinite(stored[e]))
-      score = IsOnlyNan(stored[e]) ? stored[e] : Anything();
+    if (IsNever(stored[e]) || !IsFinite(stored[e]))
+      score = IsNever(stored[e]) ? OnlyNan() : Anything();
     else if (softmax)
       score = SoftmaxScore(stored, e);
     scores.push_back(bias.empty() || !IsFinite(score) ? score : WithBias(score, bias[e]));
@@ -82,11 +81,49 @@ bool AlwaysBeats(std::span<const Interval> scores, int f, int e) {
   return scores[f].low > scores[e].high || (scores[f].low == scores[e].high && f < e);
 }
 
-Interval StoredLogit(const Sums& sums, int terms, int expert, int row, Accumulation accumulation) {
-  const double magnitude = sums.absolute(expert, row);
-  SumSize size{double(terms), magnitude};
-  if (sums.partials.size() > 0) size.partials = sums.partials(expert, row);
-  return StoredSum(sums.production(expert, row), AccumulationBound(accumulation, size), magnitude);
+// One logit as stored: the product, the spread of a normed input, the bias.
+Interval StoredLogitAt(const LayerData& layer, const Sums& sums, int output, int row,
+                       Accumulation order) {
+  const Problem& p = layer.problem;
+  const bool normed = sums.absolute.cols() > p.rows;
+  const double spread = normed ? sums.absolute(output, p.rows + row) * kDoubleSlack : 0;
+  SumSize size{double(p.hidden), sums.absolute(output, row)};
+  if (sums.partials.size() > 0)
+    size.partials = sums.partials(output, row) + double(p.hidden) * spread;
+  double radius = spread + AccumulationBound(order, size);
+  double center = sums.production(output, row);
+  if (!layer.logit_bias.empty()) {
+    const double bias = Bf16ToFloat(layer.logit_bias[output]);
+    center += bias;
+    size.magnitude += std::fabs(bias);
+    radius += kUnitFp32 * kDoubleSlack * (std::fabs(center) + radius);
+  }
+  return StoredSum(p.fp32_gate ? Store::kFp32 : Store::kBf16, center, radius, size.magnitude);
+}
+
+Sums RouterSums(const LayerData& layer, Accumulation order) {
+  const Problem& p = layer.problem;
+  Operands input = RouterInput(layer, order);
+  // A BF16 gate has one stated order, the lanes; a packed one may be a chain as well.
+  input.want_partials = layer.packed_router && order == Accumulation::kChainOrLanes;
+  return layer.packed_router
+             ? Multiply(*layer.packed_router, p.codes, input)
+             : Multiply(AsMatrix(layer.router_weight, p.RouterOutputs(), p.hidden), p.codes, input);
+}
+
+std::vector<int> MayOf(const LayerData& layer, int row, std::span<const Interval> stored) {
+  const Problem& p = layer.problem;
+  if (p.router == RouterKind::kHash) {
+    const auto ids = RouteInputsOf(layer, row).hash_ids;
+    std::set<int> named(ids.begin(), ids.end());
+    return {named.begin(), named.end()};
+  }
+  const std::vector<Interval> scores = ScoreIntervals(p, stored, layer.router_bias);
+  std::vector<int> may = p.groups > 1 ? MayBeChosenInGroups(RuleFor(p), scores, p.top_k)
+                                      : MayBeChosen(scores, p.top_k);
+  const bool identity = !may.empty() && may.back() >= p.experts;
+  if (identity && may.front() != 0) may.insert(may.begin(), 0);
+  return may;
 }
 
 }  // namespace
@@ -104,6 +141,8 @@ PackedMatrix AsMatrix(std::span<const std::uint16_t> bits, int rows, int columns
 std::vector<Interval> ScoreIntervals(const Problem& problem, std::span<const Interval> stored,
                                      std::span<const float> bias) {
   std::vector<Interval> scores(stored.begin(), stored.end());
+  for (Interval& score : scores)
+    if (IsNever(score)) score = OnlyNan();
   if (problem.router == RouterKind::kSoftmax) return scores;
   if (problem.router != RouterKind::kSigmoidBias) return ScoresByRule(problem, stored, bias);
   for (std::size_t e = 0; e < scores.size(); ++e)
@@ -124,21 +163,48 @@ std::vector<int> MayBeChosen(std::span<const Interval> scores, int k) {
   return may;
 }
 
+ScoreBoxes BoxesOf(std::span<const Interval> scores) {
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  ScoreBoxes boxes;
+  for (const Interval& score : scores) {
+    boxes.low.push_back(IsOnlyNan(score) ? kNever : score.low);
+    boxes.high.push_back(IsOnlyNan(score) ? kNever : score.high);
+  }
+  return boxes;
+}
+
+// The k best of its own group are all that an expert of a kept group must be among, so far as the
+// other groups are not known to be kept.
+std::vector<int> MayBeChosenInGroups(const RouterRule& rule, std::span<const Interval> scores,
+                                     int k) {
+  const std::vector<bool> kept = GroupsThatMayBeKept(rule, BoxesOf(scores));
+  const int size = static_cast<int>(scores.size()) / rule.groups;
+  std::vector<int> may;
+  for (int g = 0; g < rule.groups; ++g) {
+    if (!kept[g]) continue;
+    for (const int inside : MayBeChosen(scores.subspan(std::size_t(g) * size, size), k))
+      may.push_back(g * size + inside);
+  }
+  return may;
+}
+
 RouterExpected ExpectRouter(const LayerData& layer, Accumulation accumulation) {
   const Problem& p = layer.problem;
-  const Sums sums =
-      Multiply(AsMatrix(layer.router_weight, p.experts, p.hidden), p.codes, InputOperands(layer));
+  const Sums sums = RouterSums(layer, accumulation);
+  const Eigen::MatrixXd& exact = sums.exact.cols() > 0 ? sums.exact : sums.production;
+  const int outputs = p.RouterOutputs();
   RouterExpected expected;
-  expected.logits.resize(std::size_t(p.rows) * p.experts);
+  expected.logits.resize(std::size_t(p.rows) * outputs);
   expected.stored.resize(expected.logits.size());
   for (int row = 0; row < p.rows; ++row) {
-    const std::size_t at = std::size_t(row) * p.experts;
-    for (int e = 0; e < p.experts; ++e) {
-      expected.logits[at + e] = sums.production(e, row);
-      expected.stored[at + e] = StoredLogit(sums, p.hidden, e, row, accumulation);
+    const std::size_t at = std::size_t(row) * outputs;
+    for (int e = 0; e < outputs; ++e) {
+      const double bias = layer.logit_bias.empty() ? 0.0 : Bf16ToFloat(layer.logit_bias[e]);
+      expected.logits[at + e] = exact(e, row) + bias;
+      expected.stored[at + e] = StoredLogitAt(layer, sums, e, row, accumulation);
     }
-    const std::span<const Interval> stored(expected.stored.data() + at, p.experts);
-    expected.may.push_back(MayBeChosen(ScoreIntervals(p, stored, layer.router_bias), p.top_k));
+    expected.may.push_back(
+        MayOf(layer, row, std::span<const Interval>(expected.stored.data() + at, outputs)));
   }
   return expected;
 }

@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-bool CanBeChosen(double score) { return score > -std::numeric_limits<double>::infinity(); }
+bool CanBeChosen(double score) { return std::isfinite(score); }
 
 double SumOf(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -28,9 +28,12 @@ struct Exponentials {
 
 Exponentials TakeExponentials(std::span<const double> logits, std::span<const int> chosen) {
   Exponentials result;
-  const double max = *std::max_element(logits.begin(), logits.end());
+  double max = -std::numeric_limits<double>::infinity();
+  for (const double l : logits)
+    if (std::isfinite(l)) max = std::max(max, l);
   double weighted = 0;
   for (const double l : logits) {
+    if (!std::isfinite(l)) continue;
     const double e = std::exp(l - max);
     result.sum += e;
     weighted += e == 0 ? 0 : e * (2 + (max - l));

@@ -1,0 +1,19 @@
+// What the router multiplies: the layer's input, or its norm (router pre-norm).
+#pragma once
+
+#include "reference/contract.h"
+#include "reference/layer_data.h"
+#include "reference/panels.h"
+
+namespace assay {
+
+// The norm before a router: bf16(x / sqrt(mean(x^2) + eps) * (scale * hidden^-0.5)), in FP32 up to
+// its one rounding.
+inline constexpr double kRouterNormEps = 1e-6;
+
+// Columns are tokens; no column of `exact`: production is exact. Values that the norm's FP32
+// evaluation may round either way are balls: absolute then holds magnitudes of all tokens and radii
+// of all tokens. `order` is that of the sum of squares.
+Operands RouterInput(const LayerData& layer, Accumulation order);
+
+}  // namespace assay
