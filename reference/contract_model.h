@@ -28,7 +28,23 @@ struct Summing {
   const char* name = "";
   Dot fp32;  // empty: tensor core
   AccumulateModel tensor = {};
+  bool backward = false;  // tensor core: the products of a chunk in reverse
 };
+
+// A dot product in `parts` runs of consecutive inputs, joined in order.
+inline Dot Split(const Dot& dot, int parts) {
+  if (parts == 1) return dot;
+  return [dot, parts](const Floats& a, const Floats& b) {
+    const std::size_t part = (a.size() + parts - 1) / parts;
+    float total = 0;
+    for (std::size_t first = 0; first < a.size(); first += part) {
+      const auto end = std::min(a.size(), first + part);
+      total += dot(Floats(a.begin() + first, a.begin() + end),
+                   Floats(b.begin() + first, b.begin() + end));
+    }
+    return total;
+  };
+}
 
 inline Operand Plain(const Floats& x) { return {x, Floats((x.size() + 127) / 128, 1.0f)}; }
 
@@ -95,7 +111,8 @@ inline Operand Coded(const ActivationCodes& codes, const Floats& x) {
 }
 
 // Chunks of 128 apart where the model promotes; else one chain, the coarse scales at its end.
-inline float TensorDot(const AccumulateModel& model, const Operand& w, const Operand& x) {
+inline float TensorDot(const AccumulateModel& model, const Operand& w, const Operand& x,
+                       bool backward) {
   const std::size_t size = x.core.size();
   const std::size_t chunk = model.promote == 0 ? size : model.promote;
   AccumulateModel inside = model;
@@ -103,15 +120,20 @@ inline float TensorDot(const AccumulateModel& model, const Operand& w, const Ope
   float total = 0;
   for (std::size_t first = 0; first < size; first += chunk) {
     const std::size_t count = std::min(chunk, size - first);
-    const float sum = TensorCoreDot(inside, std::span(w.core).subspan(first, count),
-                                    std::span(x.core).subspan(first, count));
+    Floats a(w.core.begin() + first, w.core.begin() + first + count);
+    Floats b(x.core.begin() + first, x.core.begin() + first + count);
+    if (backward) {
+      std::reverse(a.begin(), a.end());
+      std::reverse(b.begin(), b.end());
+    }
+    const float sum = TensorCoreDot(inside, a, b);
     total += sum * (w.outer[first / 128] * x.outer[first / 128]);
   }
   return total;
 }
 
 inline float Product(const Summing& summing, const Operand& w, const Operand& x) {
-  if (!summing.fp32) return TensorDot(summing.tensor, w, x);
+  if (!summing.fp32) return TensorDot(summing.tensor, w, x, summing.backward);
   Floats a(x.core.size()), b(x.core.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     a[i] = w.At(i);
@@ -128,7 +150,28 @@ inline Floats Times(const Summing& summing, const PackedMatrix& m, const Operand
   return out;
 }
 
+// `x` moved by `ulps` units up or down, as the last bit of `chance` says.
+inline float Nudged(float x, int ulps, float chance) {
+  const bool up = (std::bit_cast<std::uint32_t>(chance) >> 16 & 1) != 0;
+  for (; ulps > 0; --ulps) x = std::nextafter(x, up ? HUGE_VALF : 0.0f);
+  return x;
+}
+
+// __expf: 2^(x log2 e), whose argument is rounded; __fdividef; tanh.approx at its worst.
+inline float FastActivate(const Contract& c, float g, float u) {
+  if (c.exp == ExpVariant::kTanhApprox) {
+    const double worst =
+        std::bit_cast<std::uint32_t>(g) >> 16 & 1 ? 1 + 0x1.FFp-12 : 1 - 0x1.FFp-12;
+    return g * (0.5f + 0.5f * static_cast<float>(std::tanh(0.5 * g) * worst)) * u;
+  }
+  const float e = Nudged(std::exp2(-g * 1.44269504f), 1, g);
+  const float divisor = 1.0f + e;
+  return c.silu == SiluForm::kMultiply ? g * Nudged(1.0f / divisor, 2, -g) * u
+                                       : Nudged(g / divisor, 2, u) * u;
+}
+
 inline float Activate(const Contract& c, float g, float u) {
+  if (c.exp != ExpVariant::kLibrary) return FastActivate(c, g, u);
   if (c.silu == SiluForm::kMultiply) return g * (1.0f / (1.0f + std::exp(-g))) * u;
   return g / (1.0f + std::exp(-g)) * u;
 }

@@ -69,10 +69,12 @@ struct EvaluationError {
 EvaluationError SwishError(const Contract& c, const Interval& z) {
   constexpr double kUlp = 2 * kUnitFp32;
   const double largest = Largest(z);
-  // exp, 1 + exp, quotient (and the product with z where the reciprocal is taken), alpha * z.
-  double roundings = c.silu == SiluForm::kMultiply ? 5.01 : 4.01;
+  // exp (of which at most all reaches 1 + exp), 1 + exp, quotient, and the product with z where the
+  // reciprocal is taken.
+  double roundings = kExpRoundings + (c.silu == SiluForm::kMultiply ? 3.01 : 2.01);
+  // alpha as an FP32 number and the product with z: the exponential's argument errs by 2u of it.
   if (c.expert.activation == ActivationKind::kSwishAlpha)
-    roundings += 1 + c.expert.alpha * largest;  // exp(-fl(alpha z)) errs by u alpha |z| more
+    roundings += 1 + 2 * std::fabs(c.expert.alpha) * largest;
   if (c.exp == ExpVariant::kLibrary) return {roundings * kUnitFp32, kSwigluFloor};
   if (c.exp == ExpVariant::kFast)
     return {(2 + 1.173 * largest + 4) * kUlp + roundings * kUnitFp32, largest * 0x1p-120};
@@ -156,9 +158,24 @@ std::vector<Interval> ScalesFor(const ActivationCodes& codes, const Interval& am
   return scales;
 }
 
+// How far decoding a code may leave the value that was coded, clipping toward zero apart: half a
+// step. E4M3: 2^-4 of the value, or 2^-10 of the scale where codes are subnormal. E2M1: steps of a
+// half up to 2, then at most a quarter of the value lies between it and the code.
+Interval OfAnyScale(CodeElement element, const Interval& v, double largest_scale) {
+  const bool fp8 = element == CodeElement::kE4m3;
+  const double relative = (fp8 ? 0x1p-4 : 0x1p-2) + kQuotient;
+  const double step = (fp8 ? 0x1p-10 : 0x1p-2) * largest_scale * (1 + kQuotient);
+  const auto grown = [&](double x) { return x + std::copysign(relative * std::fabs(x) + step, x); };
+  return Hull({0, 0}, {v.low < 0 ? grown(v.low) : 0, v.high > 0 ? grown(v.high) : 0});
+}
+
+// Below this an FP32 scale or quotient may be subnormal or flushed, and its error is not relative.
+constexpr double kSmallestScale = 0x1p-120;
+
 // Dequantised codes of a value in `v` with a scale in `s`.
 Interval CodedWith(CodeElement element, const Interval& v, const Interval& s) {
-  if (!(s.low > 0)) return Hull({0, 0}, s.high > 0 ? v : Interval{0, 0});
+  if (s.high == 0) return {0, 0};
+  if (s.low < kSmallestScale) return OfAnyScale(element, v, std::max(s.high, kSmallestScale));
   const Interval inverse{1 / s.high, 1 / s.low};
   const Interval quotient = Widened(Product(v, inverse), kQuotient, 0);
   const Interval code{DecodeElement(element, EncodeElement(element, quotient.low)),
@@ -190,6 +207,8 @@ void QuantiseGroup(const ActivationCodes& codes, std::span<Interval> group) {
 Interval Stored(Store store, const Interval& value) {
   if (IsOnlyNan(value) || !IsFinite(value) || store == Store::kFp32) return value;
   if (store == Store::kBf16) return {RoundToBf16(value.low), RoundToBf16(value.high)};
+  // A high part that rounds to infinity leaves a low part of minus infinity: their sum is NaN.
+  if (std::isinf(RoundToBf16(Largest(value)))) return Anything();
   // The high part leaves at most 2^-8 of the value, the low part 2^-8 of that.
   return Widened(value, 0x1p-16, 0x1p-134);
 }

@@ -136,8 +136,10 @@ Interval StoredProduct(const ProductStore& how, const Sums& sums, Eigen::Index r
       sums.absolute.cols() > count ? sums.absolute(row, count + column) * kDoubleSlack : 0;
   // The low part of a pair adds 2^-8 of the high one.
   const double magnitude = sums.absolute(row, column) * (how.parts == 1 ? 1 : 1 + 0x1p-7);
+  // Partial sums of the parts of pairs stray from those of the values by 2^-7 of the magnitudes.
+  const double stray = spread + (how.parts == 1 ? 0 : 0x1p-7 * magnitude);
   SumSize size{how.terms * how.parts, magnitude,
-               (PartialsAt(sums, row, column) + how.terms * spread) * how.parts};
+               (PartialsAt(sums, row, column) + how.terms * stray) * how.parts};
   double center = sums.production(row, column), last = 0;
   if (!how.bias.empty()) {
     const double bias = std::fabs(how.BiasAt(row));
@@ -149,11 +151,13 @@ Interval StoredProduct(const ProductStore& how, const Sums& sums, Eigen::Index r
   return StoredSum(how.store, center, spread + last + radius * (1 + kUnitFp32), size.magnitude);
 }
 
-// A product of an FP8 weight and an FP32 scale may be formed in FP32 first.
+// A product of an FP8 weight and an FP32 scale may be formed in FP32 first. An NVFP4 weight is
+// formed with two roundings; where scales meet partial sums, these are two in place of one.
 AccumulateModel ModelFor(const Work& work, const PackedMatrix& matrix) {
   AccumulateModel model = work.rules.contract.accumulate;
-  model.scale_roundings +=
-      matrix.format == Format::kFp8Block || matrix.format == Format::kFp8Channel;
+  model.scale_roundings += matrix.format == Format::kFp8Block ||
+                           matrix.format == Format::kFp8Channel ||
+                           (matrix.format == Format::kNvfp4 && model.scale_roundings > 0);
   return model;
 }
 
@@ -233,7 +237,7 @@ void GateAndUp(std::vector<Work>& works, const ExpertInput& input) {
   std::vector<PanelTask> tasks;
   for (Work& work : works) {
     TakeInput(work, input);
-    work.input_absolute = work.input.absolute.cast<float>();
+    work.input_absolute = RoundedUp(work.input.absolute);
     if (work.rules.contract.expert.gated) AddPanels(work, Projection::kGate, work.input, tasks);
     AddPanels(work, Projection::kUp, work.input, tasks);
   }
@@ -243,7 +247,7 @@ void GateAndUp(std::vector<Work>& works, const ExpertInput& input) {
 void Down(std::vector<Work>& works) {
   std::vector<PanelTask> tasks;
   for (Work& work : works) {
-    work.activations_absolute = work.activations.absolute.cast<float>();
+    work.activations_absolute = RoundedUp(work.activations.absolute);
     AddPanels(work, Projection::kDown, work.activations, tasks);
   }
   RunPanels(tasks);

@@ -20,6 +20,9 @@ using Floats = std::vector<float>;
 // 2^(code - 127) for codes 1..254.
 inline float PowerByBits(int code) { return std::bit_cast<float>(std::uint32_t(code) << 23); }
 
+// Block scales: production reads the codes 0 and 255 as 0.
+inline float BlockScale(int code) { return code == 0 || code == 255 ? 0.0f : PowerByBits(code); }
+
 inline float E2m1ByHand(int code) {
   static constexpr float kMagnitudes[] = {0, .5f, 1, 1.5f, 2, 3, 4, 6};
   return (code & 8 ? -1.0f : 1.0f) * kMagnitudes[code & 7];
@@ -44,7 +47,7 @@ inline float Fp8ByHand(const PackedMatrix& m, int row, int column) {
       (byte & 0x7F) == 0x7F ? 0.0f : (byte & 0x80 ? -1.0f : 1.0f) * E4m3ByHand(byte & 0x7F);
   if (m.format == Format::kFp8Channel) return code * FloatAt(m.scales, row);
   if (m.format == Format::kMxfp8)
-    return code * PowerByBits(m.scales[std::size_t(row) * ((m.columns + 31) / 32) + column / 32]);
+    return code * BlockScale(m.scales[std::size_t(row) * ((m.columns + 31) / 32) + column / 32]);
   return code *
          FloatAt(m.scales, std::size_t(row / 128) * ((m.columns + 127) / 128) + column / 128);
 }
@@ -56,7 +59,7 @@ inline float WeightAtPosition(const PackedMatrix& m, int row, int column) {
     return Bf16ToFloat(static_cast<std::uint16_t>(m.payload[2 * at] | m.payload[2 * at + 1] << 8));
   if (IsFp8(m.format)) return Fp8ByHand(m, row, column);
   const int code = m.payload[at / 2] >> (column % 2 * 4) & 15;
-  if (m.format == Format::kMxfp4) return E2m1ByHand(code) * PowerByBits(m.scales[at / 32]);
+  if (m.format == Format::kMxfp4) return E2m1ByHand(code) * BlockScale(m.scales[at / 32]);
   return E2m1ByHand(code) * (E4m3ByHand(m.scales[at / 16]) * m.global_scale);
 }
 

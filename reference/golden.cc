@@ -11,7 +11,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Names and words of a description go to a terminal as one line.
+std::string OneLine(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  return text;
+}
+
+// "[json.exception.type_error.302] type must be string": the reader wants the second half.
+std::string PlainText(const Json::exception& error) {
+  const std::string text = error.what();
+  const std::size_t end = text.find("] ");
+  return OneLine(end == std::string::npos ? text : text.substr(end + 2));
+}
+
 void Append(std::vector<GoldenResult>& to, std::vector<GoldenResult> from) {
+  for (GoldenResult& result : from) {
+    result.name = OneLine(std::move(result.name));
+    result.reason = OneLine(std::move(result.reason));
+  }
   std::sort(from.begin(), from.end(),
             [](const GoldenResult& a, const GoldenResult& b) { return a.name < b.name; });
   std::move(from.begin(), from.end(), std::back_inserter(to));
@@ -26,7 +44,7 @@ void IfThere(const fs::path& file, std::vector<GoldenResult>& results, Evaluate 
   } catch (const std::out_of_range&) {
     throw UsageError(file.string() + ": a tensor of one of its cases is too short");
   } catch (const Json::exception& error) {
-    throw UsageError(file.string() + ": " + error.what());
+    throw UsageError(file.string() + ": " + PlainText(error));
   }
 }
 

@@ -89,6 +89,20 @@ Network LoadExpert(const Json& layer, const Safetensors& file, int expert) {
   return network;
 }
 
+// y = down act(gate x, up x) for inputs of that width.
+void RequireFits(const Network& n, bool gated, Eigen::Index inputs, const std::string& whose) {
+  RequireExtent(n.up.cols(), inputs, whose + ": inputs of up");
+  RequireExtent(n.down.cols(), n.up.rows(), whose + ": inputs of down");
+  if (gated) {
+    RequireExtent(n.gate.rows(), n.up.rows(), whose + ": outputs of gate");
+    RequireExtent(n.gate.cols(), inputs, whose + ": inputs of gate");
+  }
+  const std::pair<const Vector*, Eigen::Index> biases[] = {
+      {&n.gate_bias, n.up.rows()}, {&n.up_bias, n.up.rows()}, {&n.down_bias, n.down.rows()}};
+  for (const auto& [bias, outputs] : biases)
+    if (bias->size() > 0) RequireExtent(bias->size(), outputs, whose + ": extent of a bias");
+}
+
 Network LoadShared(const Json& shared, const Safetensors& file) {
   if (!shared.at("biases").is_null()) NotBuilt("shared.biases", shared.at("biases").dump());
   const Json& tensors = shared.at("tensors");
@@ -141,6 +155,7 @@ void ReadClamp(const Json& clamp, ExpertRule& rule) {
 }
 
 Vector Apply(const Json& part, const Network& network, const Vector& x) {
+  RequireFits(network, part.at("gated"), x.size(), "an expert");
   return EvaluateExpert(ReadExpertRule(part), network, x);
 }
 
@@ -183,6 +198,9 @@ RowMatrix SharedOutput(const Json& shared, const Safetensors& file, const RowMat
   if (gate != "none" && gate != "sigmoid") NotBuilt("shared.gate", gate);
   SharedExpert expert{ReadExpertRule(shared), LoadShared(shared, file), {}};
   if (gate == "sigmoid") expert.gate = LoadVector(file, shared.at("gate_tensor"));
+  RequireFits(expert.network, expert.rule.gated, hidden.cols(), "the shared expert");
+  if (expert.gate.size() > 0)
+    RequireExtent(expert.gate.size(), hidden.cols(), "extent of the shared expert's gate");
   RowMatrix output(hidden.rows(), expert.network.down.rows());
   for (Eigen::Index token = 0; token < hidden.rows(); ++token)
     output.row(token) = EvaluateShared({&expert, 1}, hidden.row(token)).transpose();

@@ -9,12 +9,18 @@
 namespace assay {
 namespace {
 
+// x W^T of a tensor.
+RowMatrix Times(const RowMatrix& x, const Safetensors& file, const Json& tensor) {
+  const RowMatrix matrix = LoadMatrix(file, tensor);
+  RequireExtent(matrix.cols(), x.cols(), "inputs of " + ShortJson(tensor));
+  return x * matrix.transpose();
+}
+
 RowMatrix ExpertsInput(const Json& layer, const Safetensors& file, const RowMatrix& hidden) {
   const Json& experts = layer.at("experts");
   RowMatrix input = hidden;
   if (!experts.at("input_norm").is_null()) input = RmsNorm(experts.at("input_norm"), file, input);
-  if (!experts.at("latent").is_null())
-    input = RowMatrix(input * LoadMatrix(file, experts.at("latent").at("in")).transpose());
+  if (!experts.at("latent").is_null()) input = Times(input, file, experts.at("latent").at("in"));
   return input;
 }
 
@@ -24,11 +30,14 @@ RowMatrix Output(const Json& layer, const Safetensors& file, const RowMatrix& hi
   const Json& latent = layer.at("experts").at("latent");
   const Json& router = layer.at("router");
   RowMatrix output = experts_output;
-  if (!latent.is_null())
-    output = RowMatrix(output * LoadMatrix(file, latent.at("out")).transpose());
+  if (!latent.is_null()) output = Times(output, file, latent.at("out"));
   if (router.at("routed_scaling_applied_to") == "routed_output")
     output *= router.at("routed_scaling_factor").get<double>();
-  if (!layer.at("shared").is_null()) output += SharedOutput(layer.at("shared"), file, hidden);
+  if (!layer.at("shared").is_null()) {
+    const RowMatrix shared = SharedOutput(layer.at("shared"), file, hidden);
+    RequireExtent(shared.cols(), output.cols(), "outputs of the shared expert");
+    output += shared;
+  }
   if (!layer.at("post_norm").is_null()) output = RmsNorm(layer.at("post_norm"), file, output);
   return output;
 }
@@ -56,15 +65,20 @@ RowMatrix Gemma4Layer(const Safetensors& file, const RowMatrix& hidden, const Ro
   return hidden + NormBy(file, "post_feedforward_layernorm.weight", sum);
 }
 
+// Not finite where it should be a number: infinitely wrong.
+double Off(double expected, double got) {
+  const double off = std::fabs(expected - got);
+  return std::isfinite(off) ? off : HUGE_VAL;
+}
+
 double RelativeError(const std::vector<double>& expected, const RowMatrix& got) {
   if (expected.size() != std::size_t(got.size()))
     throw UsageError("a golden holds " + std::to_string(expected.size()) +
                      " values, the reference " + std::to_string(got.size()));
   double largest = 0, error = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    largest = std::max(largest, std::fabs(expected[i]));
-    const double off = std::fabs(expected[i] - got.data()[i]);
-    error = std::max(error, std::isnan(off) ? HUGE_VAL : off);
+    error = std::max(error, Off(expected[i], got.data()[i]));
+    if (std::isfinite(expected[i])) largest = std::max(largest, std::fabs(expected[i]));
   }
   return largest > 0 ? error / largest : error;
 }
@@ -83,8 +97,8 @@ double WeightError(const std::vector<double>& ids, const std::vector<double>& we
     for (std::size_t at = token * top_k; at < (token + 1) * top_k; ++at) {
       const auto found = left.find(static_cast<int>(ids[at]));
       if (found == left.end()) return HUGE_VAL;
-      largest = std::max(largest, std::fabs(weights[at]));
-      error = std::max(error, std::fabs(weights[at] - found->second));
+      error = std::max(error, Off(weights[at], found->second));
+      if (std::isfinite(weights[at])) largest = std::max(largest, std::fabs(weights[at]));
       left.erase(found);
     }
     if (!left.empty()) return HUGE_VAL;
@@ -144,14 +158,41 @@ class Comparison {
   GoldenResult result_;
 };
 
+// What every case must hold, with its extents by the description: without it a case would pass for
+// want of something to compare.
+struct NeededTensor {
+  const char* name;
+  Eigen::Index rows, columns;
+};
+
+void RequireTensors(const Json& layer, const Safetensors& file) {
+  const Eigen::Index tokens = layer.at("tokens"), hidden = layer.at("hidden"),
+                     top_k = layer.at("top_k"), experts = layer.at("num_experts"),
+                     outputs = experts + layer.at("router").at("zero_expert_num").get<int>();
+  const NeededTensor needed[] = {{"io.hidden_states", tokens, hidden},
+                                 {"io.topk_indices", tokens, top_k},
+                                 {"f64.router_logits", tokens, outputs},
+                                 {"f64.topk_weights", tokens, top_k},
+                                 {"f64.output", tokens, hidden}};
+  for (const NeededTensor& tensor : needed) {
+    const TensorView& view = file.Get(tensor.name);
+    const std::string name = tensor.name;
+    if (view.shape.size() != 2)
+      throw UsageError("tensor \"" + name + "\": must have two dimensions");
+    RequireExtent(view.shape[0], tensor.rows, "tensor \"" + name + "\", dimension 0");
+    RequireExtent(view.shape[1], tensor.columns, "tensor \"" + name + "\", dimension 1");
+  }
+}
+
 GoldenResult EvaluateCase(const Json& layer, const std::filesystem::path& path) {
   const std::string name = "layer/" + layer.at("name").get<std::string>();
   const Safetensors file = Safetensors::Open(path);
   try {
-    GoldenResult result = Comparison(file, EvaluateLayer(layer, file)).Run(name);
-    if (!file.Has("f64.output"))
-      throw UsageError(path.string() + ": tensor \"f64.output\" is absent");
-    return result;
+    RequireTensors(layer, file);
+    return Comparison(file, EvaluateLayer(layer, file)).Run(name);
+  } catch (const UsageError& error) {
+    const std::string what = error.what();
+    throw UsageError(what.starts_with(path.string()) ? what : path.string() + ": " + what);
   } catch (const UnsupportedProblem& missing) {
     GoldenResult result;
     result.name = name;
@@ -165,6 +206,12 @@ GoldenResult EvaluateCase(const Json& layer, const std::filesystem::path& path) 
 
 void NotBuilt(const std::string& field, const std::string& value) {
   throw UnsupportedProblem(field + "=" + value + ": not built yet");
+}
+
+void RequireExtent(std::int64_t got, std::int64_t wanted, const std::string& what) {
+  if (got != wanted)
+    throw UsageError(what + ": is " + std::to_string(got) + ", the description needs " +
+                     std::to_string(wanted));
 }
 
 RowMatrix LoadMatrix(const Safetensors& file, const std::string& tensor) {
@@ -186,8 +233,10 @@ RowMatrix RmsNorm(const Json& norm, const Safetensors& file, const RowMatrix& x)
   for (Eigen::Index row = 0; row < x.rows(); ++row)
     y.row(row) /=
         std::sqrt(x.row(row).squaredNorm() / double(x.cols()) + norm.at("eps").get<double>());
-  if (!norm.at("weight").is_null()) y *= LoadVector(file, norm.at("weight")).asDiagonal();
-  return y;
+  if (norm.at("weight").is_null()) return y;
+  const Eigen::VectorXd weight = LoadVector(file, norm.at("weight"));
+  RequireExtent(weight.size(), x.cols(), "extent of " + ShortJson(norm.at("weight")));
+  return y * weight.asDiagonal();
 }
 
 LayerValues EvaluateLayer(const Json& layer, const Safetensors& file) {

@@ -8,6 +8,7 @@
 
 #include "reference/expert_rule.h"
 #include "reference/golden_parts.h"
+#include "reference/json_document.h"
 #include "reference/router_rule.h"
 #include "reference/safetensors.h"
 
@@ -47,6 +48,8 @@ Eigen::VectorXd LoadVector(const Safetensors& file, const std::string& tensor);
 // x / sqrt(mean(x^2) + eps), times weight if the description names one, row by row.
 RowMatrix RmsNorm(const Json& norm, const Safetensors& file, const RowMatrix& x);
 
+// Throws UsageError that names `what`.
+void RequireExtent(std::int64_t got, std::int64_t wanted, const std::string& what);
 [[noreturn]] void NotBuilt(const std::string& field, const std::string& value);
 
 }  // namespace assay

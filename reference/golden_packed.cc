@@ -143,8 +143,13 @@ GoldenResult Evaluate(const std::string& name, const std::string& kind,
     return result;
   }
   const Safetensors file = Safetensors::Open(path);
-  return ExactResult(name,
-                     {{"dequant", Differing(decoder->second(file), file.Doubles("dequant"))}});
+  try {
+    return ExactResult(name,
+                       {{"dequant", Differing(decoder->second(file), file.Doubles("dequant"))}});
+  } catch (const UsageError& error) {
+    const std::string what = error.what();
+    throw UsageError(what.starts_with(path.string()) ? what : path.string() + ": " + what);
+  }
 }
 
 }  // namespace

@@ -14,6 +14,16 @@ std::vector<double> Values(const Safetensors& file, const Json& name) {
   return name.is_null() ? std::vector<double>{} : file.Doubles(name.get<std::string>());
 }
 
+// One value for each output, or none.
+std::vector<double> OutputValues(const RouterRule& rule, const Safetensors& file,
+                                 const Json& router, const char* field) {
+  std::vector<double> values = Values(file, router.at(field));
+  if (!values.empty())
+    RequireExtent(std::int64_t(values.size()), rule.Outputs(),
+                  "extent of the router's " + std::string(field));
+  return values;
+}
+
 Scoring ScoringOf(const std::string& word) {
   if (word == "softmax") return Scoring::kSoftmax;
   if (word == "sigmoid") return Scoring::kSigmoid;
@@ -105,6 +115,9 @@ RowMatrix RouterInput(const Json& norm, const Safetensors& file, const RowMatrix
   if (norm.is_null()) return hidden;
   const std::vector<double> weight = Values(file, norm.at("weight"));
   const std::vector<double> scales = Values(file, norm.at("scale_vector"));
+  for (const std::vector<double>* values : {&weight, &scales})
+    if (!values->empty())
+      RequireExtent(std::int64_t(values->size()), hidden.cols(), "extent of the router's norm");
   const PreNorm rule = ReadPreNorm(norm, weight, scales);
   RowMatrix input = hidden;
   for (Eigen::Index row = 0; row < hidden.rows(); ++row) {
@@ -141,9 +154,11 @@ RouterRule ReadRouterRule(const Json& layer) {
 RowMatrix RouterLogits(const Json& layer, const Safetensors& file, const RowMatrix& hidden) {
   const Json& router = layer.at("router");
   const RouterRule rule = ReadRouterRule(layer);
-  RowMatrix logits = RouterInput(router.at("pre_norm"), file, hidden) *
-                     LoadMatrix(file, router.at("weight")).transpose();
-  const std::vector<double> bias = Values(file, router.at("bias"));
+  const RowMatrix weight = LoadMatrix(file, router.at("weight"));
+  RequireExtent(weight.rows(), rule.Outputs(), "outputs of the router's weight");
+  RequireExtent(weight.cols(), hidden.cols(), "inputs of the router's weight");
+  RowMatrix logits = RouterInput(router.at("pre_norm"), file, hidden) * weight.transpose();
+  const std::vector<double> bias = OutputValues(rule, file, router, "bias");
   for (Eigen::Index e = 0; e < logits.cols(); ++e)
     for (Eigen::Index row = 0; row < logits.rows(); ++row)
       logits(row, e) = StoredLogit(rule, logits(row, e), bias.empty() ? 0 : bias.at(e));
@@ -154,8 +169,8 @@ std::vector<Routed> RouteToken(const Json& layer, const Safetensors& file, const
                                int token) {
   const Json& router = layer.at("router");
   const RouterRule rule = ReadRouterRule(layer);
-  const std::vector<double> correction = Values(file, router.at("correction_bias"));
-  const std::vector<double> per_expert = Values(file, router.at("per_expert_scale"));
+  const std::vector<double> correction = OutputValues(rule, file, router, "correction_bias");
+  const std::vector<double> per_expert = OutputValues(rule, file, router, "per_expert_scale");
   std::vector<std::int64_t> hash;
   if (rule.selection == SelectionKind::kHash) hash = HashRow(router, file, token);
   const RoutedRow row = RouteRow(rule, {{}, correction, per_expert, hash}, AsSpan(logits));

@@ -180,5 +180,43 @@ TEST_F(CopiedGoldens, AShortTableIsRefusedInsteadOfComparedInPart) {
   EXPECT_NE(ErrorOf(dir_).find("0 entries, 16 are needed"), std::string::npos) << ErrorOf(dir_);
 }
 
+// The header names a tensor otherwise, in as many characters: for the reader it is gone.
+TEST_F(CopiedGoldens, ACaseWithoutATensorThatItNeedsIsRefused) {
+  Copy("hf", "cases.json");
+  const std::string text = Text("hf", "mixtral-a.safetensors");
+  for (const std::string tensor : {"f64.router_logits", "f64.topk_weights", "f64.output"}) {
+    Overwrite("mixtral-a.safetensors", Replace(text, tensor, "x" + tensor.substr(1)));
+    EXPECT_NE(ErrorOf(dir_).find("mixtral-a.safetensors: tensor \"" + tensor), std::string::npos)
+        << ErrorOf(dir_);
+  }
+}
+
+TEST_F(CopiedGoldens, TensorsOfOtherExtentsThanTheDescriptionAreRefused) {
+  Copy("hf", "mixtral-a.safetensors");
+  const std::string text = Text("hf", "cases.json");
+  Overwrite("cases.json", Replace(text, "\"tokens\": 3", "\"tokens\": 1"));
+  EXPECT_NE(ErrorOf(dir_).find("dimension 0: is 3, the description needs 1"), std::string::npos)
+      << ErrorOf(dir_);
+  Overwrite("cases.json", Replace(text, "\"num_experts\": 8", "\"num_experts\": 7"));
+  EXPECT_NE(ErrorOf(dir_).find("is 8, the description needs 7"), std::string::npos)
+      << ErrorOf(dir_);
+}
+
+TEST_F(CopiedGoldens, ErrorsOfAPackedCaseNameItsFile) {
+  Copy("formats", "packed.json");
+  const std::string text = Text("formats", "mxfp4-a.safetensors");
+  Overwrite("mxfp4-a.safetensors", Replace(text, "\"scales\"", "\"scalez\""));
+  EXPECT_NE(ErrorOf(dir_).find("mxfp4-a.safetensors: "), std::string::npos) << ErrorOf(dir_);
+}
+
+TEST_F(CopiedGoldens, ANewlineInANameStaysOnItsLine) {
+  Copy("hf", "mixtral-a.safetensors");
+  Overwrite("cases.json",
+            Replace(Text("hf", "cases.json"), "\"name\": \"mixtral-a\"", "\"name\": \"mix\\na\""));
+  const auto results = EvaluateGoldens(dir_);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].name, "layer/mix?a");
+}
+
 }  // namespace
 }  // namespace assay

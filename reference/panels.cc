@@ -122,6 +122,14 @@ void DecodeExactRange(const PackedMatrix& m, CodePolicy policy, int row, int fir
   }
 }
 
+// The smallest float that is not below a magnitude. In the normal range the nearest one is near
+// enough: it errs by u, which the slack of AddMagnitudes covers.
+float FloatAbove(double magnitude) {
+  const auto nearest = static_cast<float>(magnitude);
+  if (magnitude >= 0x1p-126 || !(nearest < magnitude)) return nearest;
+  return nearest + 0x1p-149f;
+}
+
 // Part of a row in all forms that a product with bounds needs.
 struct RowForms {
   double *production, *exact;  // exact is the same memory where the format makes no difference
@@ -163,8 +171,7 @@ void DecodeForms(const PackedMatrix& m, CodePolicy policy, int row, int first, i
                  const RowForms& out) {
   if (m.format == Format::kNvfp4) return DecodeNvfp4Forms(m, row, first, count, out);
   DecodeExactRange(m, policy, row, first, count, out.production);
-  for (int i = 0; i < count; ++i)
-    out.magnitude[i] = static_cast<float>(std::fabs(out.production[i]));
+  for (int i = 0; i < count; ++i) out.magnitude[i] = FloatAbove(std::fabs(out.production[i]));
 }
 
 // Inputs of a tile. Formats whose decoders know whole rows only have wide ones.
@@ -221,6 +228,10 @@ void AddMagnitudes(const FloatView& tile, const Operand& operands, Out&& out) {
 }
 
 }  // namespace
+
+Eigen::MatrixXf RoundedUp(const Eigen::MatrixXd& magnitudes) {
+  return magnitudes.unaryExpr([](double m) { return FloatAbove(m); });
+}
 
 void Sums::Resize(int rows, const Operands& operands) {
   production.setZero(rows, operands.production.cols());
@@ -301,7 +312,7 @@ Sums Multiply(const PackedMatrix& matrix, CodePolicy policy, const Operands& ope
   Sums sums;
   sums.Resize(matrix.rows, operands);
   const int step = PanelRows(static_cast<int>(operands.production.cols()));
-  const Eigen::MatrixXf absolute = operands.absolute.cast<float>();
+  const Eigen::MatrixXf absolute = RoundedUp(operands.absolute);
   for (int first = 0; first < matrix.rows; first += step)
     MultiplyPanel(matrix, policy, operands, absolute, first, std::min(step, matrix.rows - first),
                   sums);

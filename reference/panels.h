@@ -30,8 +30,12 @@ constexpr bool ExactDiffers(Format format) { return format == Format::kNvfp4; }
 // Rows of a panel for so many vectors.
 int PanelRows(int vectors);
 
+// Each not below the value: a tiny operand may meet a large weight, so it may not become 0.
+Eigen::MatrixXf RoundedUp(const Eigen::MatrixXd& magnitudes);
+
 // sums.rows [first, first + count) += weights * operands; absolute is an upper bound, above by a
-// few 2^-16. Sums must come from Resize; `absolute` is operands.absolute in FP32.
+// few 2^-16. Sums must come from Resize; `absolute` is
+// RoundedUp(operands.absolute).
 void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands,
                    const Eigen::MatrixXf& absolute, int first, int count, Sums& sums);
 

@@ -58,12 +58,14 @@ void ExpectBounds(Format format, int rows, int inputs, int vectors, bool want_pa
       EXPECT_GE(sums.absolute(row, v), naive.absolute - slack);
       // FP32 sums of at most 256 inputs, or of a whole row: 2 (K + 4) 2^-24 above at most.
       EXPECT_LE(sums.absolute(row, v), naive.absolute * (1 + 2 * (inputs + 4) * 0x1p-24) + slack);
-      if (want_partials) EXPECT_GE(sums.partials(row, v), naive.partials * (1 - 1e-12));
+      if (want_partials) {
+        EXPECT_GE(sums.partials(row, v), naive.partials * (1 - 1e-12));
+      }
     }
 }
 
 TEST(Panels, SumsAreRightAndBoundsAreAboveForEveryFormatAndShape) {
-  for (const Format format : {Format::kNvfp4, Format::kMxfp4, Format::kBf16})
+  for (const Format format : {Format::kNvfp4, Format::kMxfp4, Format::kBf16, Format::kFp8Block})
     for (const int vectors : {1, 8, 9})
       for (const bool want_partials : {false, true}) {
         ExpectBounds(format, 40, 96, vectors, want_partials);
@@ -85,6 +87,24 @@ TEST(Panels, AnUnboundedOperandGivesAnUnboundedMagnitude) {
     const Sums sums = Multiply(m, CodePolicy::kProduction, x);
     for (int row = 0; row < 4; ++row) EXPECT_FALSE(sums.absolute(row, 0) < 3e38) << row;
   }
+}
+
+// Below FP32 on one side, large on the other: the product is what it is.
+TEST(Panels, ATinyOperandDoesNotVanishBesideALargeWeight) {
+  Problem problem;
+  problem.format = Format::kBf16;
+  problem.hidden = problem.inter = 1;
+  PackedMatrix m = BuildMatrix(problem, Projection::kGate, 0);
+  const auto put = [&](std::uint16_t bits) {
+    m.payload = {static_cast<std::uint8_t>(bits & 255), static_cast<std::uint8_t>(bits >> 8)};
+  };
+  Operands x = OperandsFor(1, 1, false);
+  put(0x7000);  // 2^97
+  x.absolute(0, 0) = 0x1p-160;
+  EXPECT_GE(Multiply(m, CodePolicy::kProduction, x).absolute(0, 0), 0x1p-63);
+  put(0x0001);  // 2^-133
+  x.absolute(0, 0) = 0x1.8p120;
+  EXPECT_GE(Multiply(m, CodePolicy::kProduction, x).absolute(0, 0), 0x1.8p-13);
 }
 
 }  // namespace

@@ -13,14 +13,14 @@
 namespace assay {
 namespace {
 
-bool CanBeChosen(double score) { return std::isfinite(score); }
+bool CanBeChosen(double score) { return score > -std::numeric_limits<double>::infinity(); }
 
 double SumOf(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 // Softmax over all experts, e = exp(l - max): the FP32 difference errs by u |l - max|, which is an
-// equal relative error of the exponential, itself within 2u.
+// equal relative error of the exponential, itself within 4u (two units in the last place).
 struct Exponentials {
   std::vector<double> chosen, chosen_error;  // of the chosen, errors in u, relative
   double sum = 0, sum_error = 0;             // over all experts, error in u, relative
@@ -36,12 +36,12 @@ Exponentials TakeExponentials(std::span<const double> logits, std::span<const in
     if (!std::isfinite(l)) continue;
     const double e = std::exp(l - max);
     result.sum += e;
-    weighted += e == 0 ? 0 : e * (2 + (max - l));
+    weighted += e == 0 ? 0 : e * (kExpRoundings + (max - l));
   }
   result.sum_error = weighted / result.sum + static_cast<double>(logits.size()) - 1;
   for (const int id : chosen) {
     result.chosen.push_back(std::exp(logits[id] - max));
-    result.chosen_error.push_back(2 + (max - logits[id]));
+    result.chosen_error.push_back(kExpRoundings + (max - logits[id]));
   }
   return result;
 }
@@ -92,7 +92,7 @@ WeightsExpected SigmoidWeights(const Problem& p, std::span<const double> logits,
   for (const int id : chosen) {
     const double s = Sigmoid(logits[id]);
     weights.push_back(s);
-    errors.push_back(1.01 * (2 * (1 - s) + 2));  // as SigmoidError
+    errors.push_back(1.01 * (kExpRoundings * (1 - s) + 2));  // as SigmoidError
   }
   double floor = kUnderflow;
   const double sum = SumOf(weights);
@@ -137,11 +137,14 @@ std::vector<int> TopK(std::span<const double> scores, int k) {
 
 std::vector<double> SelectionScores(const Problem& problem, std::span<const double> logits,
                                     std::span<const float> bias) {
+  if (problem.router != RouterKind::kSoftmax && problem.router != RouterKind::kSigmoidBias)
+    return ScoresByRule(problem, logits, bias);
   std::vector<double> scores(logits.begin(), logits.end());
+  for (double& score : scores)
+    if (!std::isfinite(score)) score = -std::numeric_limits<double>::infinity();
   if (problem.router == RouterKind::kSoftmax) return scores;
-  if (problem.router != RouterKind::kSigmoidBias) return ScoresByRule(problem, logits, bias);
   for (std::size_t i = 0; i < scores.size(); ++i)
-    scores[i] = Sigmoid(scores[i]) + (bias.empty() ? 0.0 : bias[i]);
+    if (CanBeChosen(scores[i])) scores[i] = Sigmoid(scores[i]) + (bias.empty() ? 0.0 : bias[i]);
   return scores;
 }
 

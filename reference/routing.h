@@ -12,12 +12,13 @@
 
 namespace assay {
 
-// The k largest scores, best first; equal scores: the lower index wins. What is not finite is
-// never chosen; fewer than k others left: a shorter result.
+// The k largest scores, best first; equal scores: the lower index wins. NaN and -inf are never
+// chosen; fewer than k others left: a shorter result.
 std::vector<int> TopK(std::span<const double> scores, int k);
 
 // The scores that selection ranks, from logits, by the rule of the problem's router (softmax: the
 // logits themselves; sigmoid_bias: sigmoid(logit) + bias; groups that are dropped: -inf).
+// Logits that are not finite: -inf.
 std::vector<double> SelectionScores(const Problem& problem, std::span<const double> logits,
                                     std::span<const float> bias);
 

@@ -42,7 +42,10 @@ double ChainOfBlocks(const AccumulateModel& m, const SumSize& sum) {
   return bound / (1 - blocks * step);
 }
 
-double TensorCoreBound(const AccumulateModel& m, const SumSize& sum) {
+double TensorCoreBound(AccumulateModel m, const SumSize& sum) {
+  // Splitting breaks one chain into several, of whose partial sums `partials` says nothing. Each
+  // part's error is relative to its own magnitudes, which add up to the sum's.
+  if (m.split_k > 1) m.order = Accumulation::kAnyOrder;
   if (m.promote == 0) return ChainOfBlocks(m, sum);
   // Chunks apart: their errors are relative to their own magnitudes, which add up to the sum's.
   const AccumulateModel chunk{Accumulation::kAnyOrder, m.block, m.fraction_bits, m.output_bits};
@@ -96,7 +99,6 @@ double SumBound(const AccumulateModel& model, const SumSize& sum) {
                      ? AccumulationBound(model.order, sum)
                      : TensorCoreBound(model, sum) * kDoubleSlack + sum.terms * kFp32Tiny;
   const double roundings = model.scale_roundings + (model.split_k - 1);
-  // Splitting breaks one chain into several, for which `partials` says nothing.
   if (model.split_k > 1 && model.block == 0) bound = AnyOrderBound(sum) + sum.terms * kFp32Tiny;
   return bound + roundings * kUnitFp32 * kDoubleSlack * (sum.magnitude + bound);
 }

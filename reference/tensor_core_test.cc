@@ -175,5 +175,30 @@ TEST(TensorCore, SumsStayWithinTheirBounds) {
   }
 }
 
+// The first part ends with a large number, the second begins with its negative: the sum in one
+// chain is small all the way, each part's is not.
+TEST(SumBound, SplittingAChainForgetsItsPartialSums) {
+  AccumulateModel model = kHopperBf16;
+  model.split_k = 2;
+  const RandomStream stream(3, 8);
+  std::vector<float> a(4096), ones(4096, 1.0f);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    a[i] = static_cast<float>(RoundToBf16(stream.Bell(i) * 0x1p-37));
+  a[2047] = 1;
+  a[2048] = -1;
+  double exact = 0;
+  SumSize size{4096};
+  for (const float x : a) {
+    exact += x;
+    size.magnitude += std::fabs(x);
+    size.partials += std::fabs(exact);
+  }
+  const double error = std::fabs(TensorCoreDot(model, a, ones) - exact);
+  EXPECT_LE(error, SumBound(model, size));
+  AccumulateModel whole = model;
+  whole.split_k = 1;
+  EXPECT_GT(error, SumBound(whole, size));  // the bound of one chain does not hold
+}
+
 }  // namespace
 }  // namespace assay

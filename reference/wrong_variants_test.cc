@@ -78,7 +78,9 @@ const std::vector<Variant>& Wrong() {
       {"another jitter", "phimoe-b", {{"/router/sparsemixer_jitter_eps", "0.4"}}},
       {"one expert more", "qwen3_moe-a", {{"/top_k", "3"}}},
       {"one expert less", "qwen2_moe-b", {{"/top_k", "3"}}},
-      {"a real expert taken for a zero expert", "longcat_flash-b", {{"/num_experts", "8"}}},
+      {"two real experts taken for zero experts",
+       "longcat_flash-b",
+       {{"/num_experts", "8"}, {"/router/zero_expert_num", "8"}}},
       // router: weights
       {"weights not normalised", "mixtral-a", {{"/router/norm_topk_prob", "false"}}},
       {"weights not normalised, hash", "deepseek_v4-hash-b", {{"/router/norm_topk_prob", "false"}}},
