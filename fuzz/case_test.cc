@@ -211,10 +211,19 @@ TEST(Model, NamesTheNearestOfAnUnknownOne) {
 }
 
 TEST(Model, IsRefusedWithItsLineWhenAFeatureHasNoField) {
-  EXPECT_EQ(ErrorOfWord("model=gpt-oss-20b"),
-            "case field model=gpt-oss-20b: its expert_bias is described by no case field yet; the "
-            "layer without it is: hidden=2880 inter=2880 experts=32 top_k=4 router=topk_softmax "
-            "router_bias=on activation=swiglu_oai");
+  EXPECT_EQ(ErrorOfWord("model=step-3.7-flash")
+                .rfind("case field model=step-3.7-flash: its swiglu_limit_after is described by no "
+                       "case field yet; the layer without it is: hidden=4096 inter=1280 "
+                       "experts=288 top_k=8 router=sigmoid_bias norm=on",
+                       0),
+            0u)
+      << ErrorOfWord("model=step-3.7-flash");
+}
+
+TEST(Model, GptOssHasItsBiasesAndItsLimit) {
+  const Case c = ParseCase("path=k3 format=mxfp4 layout=transposed rows=3 model=gpt-oss-20b");
+  EXPECT_TRUE(c.problem.expert_bias && c.problem.router_bias);
+  EXPECT_EQ(c.problem.limit, 7);
 }
 
 TEST(Model, DoesNotOverrideAFieldSilently) {

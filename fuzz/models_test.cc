@@ -29,7 +29,7 @@ TEST(Models, TheTableTellsShapeRouterSharedAndFormats) {
   EXPECT_EQ(deepseek.router, "grouped_sigmoid_bias norm=on scale=2.5 groups=8 groups_kept=4");
   EXPECT_EQ(deepseek.shared, "2048");
   EXPECT_EQ(InfoOf("deepseek-v4-flash").activation, "silu limit=10");
-  EXPECT_EQ(InfoOf("gpt-oss-20b").activation, "swiglu_oai");
+  EXPECT_EQ(InfoOf("gpt-oss-20b").activation, "swiglu_oai limit=7");
   EXPECT_EQ(InfoOf("laguna-xs").shared, "512, bf16");
   EXPECT_EQ(InfoOf("qwen3-next-80b").shared, "512, gate sigmoid");
   EXPECT_FALSE(InfoOf("step-3.7-flash").sure);
