@@ -29,9 +29,16 @@ std::string BatchSuffix(PathId path) {
 std::string ExpertSuffix(PathId path, const Problem& problem) {
   if (problem.format == Format::kMxfp4) return "_t_e8m0";
   if (problem.format == Format::kBf16) return BatchSuffix(path) + "_bf16";
+  if (problem.format == Format::kFp8Block) return BatchSuffix(path) + "_fp8";
   const bool transposed = problem.layout == Layout::kTransposed ||
                           (problem.layout == Layout::kHybrid && path == PathId::kBatched);
   return BatchSuffix(path) + (transposed ? "_t" : "");
+}
+
+std::string TopKName(const Problem& problem, bool batched) {
+  const std::string kind =
+      problem.router == RouterKind::kSoftmax ? "topk_softmax" : "topk_sigmoid_bias";
+  return kind + (batched ? "_batched" : "");
 }
 
 struct KernelNames {
@@ -40,11 +47,14 @@ struct KernelNames {
 
 KernelNames NamesOf(PathId path, const Problem& problem) {
   const std::string batch = BatchSuffix(path), suffix = ExpertSuffix(path, problem);
-  const std::string topk =
-      problem.router == RouterKind::kSoftmax ? "topk_softmax" : "topk_sigmoid_bias";
   return {path == PathId::kBatched ? "gate_gemm" : "gate_gemv" + batch,
-          topk + (batch.empty() ? "" : "_batched"), "gate_up" + suffix, "silu_down" + suffix,
+          TopKName(problem, !batch.empty()), "gate_up" + suffix, "silu_down" + suffix,
           "blend" + batch};
+}
+
+std::vector<std::string> GroupedFp8Names(const Problem& problem) {
+  return {"gate_gemm",    TopKName(problem, true), "group_rows", "gate_up_grouped_fp8",
+          "silu_grouped", "down_grouped_fp8",      "blend"};
 }
 
 }  // namespace
@@ -83,6 +93,7 @@ std::string Landing::ToText() const {
 }
 
 std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem) {
+  if (landed == PathId::kFp8Grouped) return GroupedFp8Names(problem);
   const KernelNames names = NamesOf(landed, problem);
   std::vector<std::string> kernels = {names.router};
   const int steps = landed == PathId::kBatched ? problem.rows : 1;
@@ -90,6 +101,8 @@ std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem) 
     kernels.insert(kernels.end(), {names.topk, names.gate_up, names.silu_down, names.blend});
   return kernels;
 }
+
+bool KeepsFallbackBits(PathId landed) { return landed == PathId::kFp8Grouped; }
 
 Contract ContractOf(PathId, const Problem&) {
   Contract contract = ContractNamed("production");

@@ -51,4 +51,7 @@ std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem);
 // bounds follow from it.
 Contract ContractOf(PathId landed, const Problem& problem);
 
+// Whether the landed path promises the output bits of the path it falls back to.
+bool KeepsFallbackBits(PathId landed);
+
 }  // namespace assay

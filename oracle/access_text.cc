@@ -50,17 +50,19 @@ std::string MeantText(const CaseContext& context, const AccessFault& fault) {
   if (fault.weight.row < 0) return "not said by the kernel";
   const auto placed = PlaceScales(context, fault.tensor);
   if (!placed) return PlainMeantText(fault);
-  const std::int64_t byte = placed->shape.placement.UnitOf(fault.weight);
-  if (fault.weight.row >= placed->shape.rows || byte >= placed->shape.Bytes())
+  const std::int64_t scale = placed->shape.placement.UnitOf(fault.weight);
+  if (fault.weight.row >= placed->shape.rows || scale >= placed->shape.Scales())
     return fmt::format("row {} column {}, which the tensor does not have", fault.weight.row,
                        fault.weight.column);
-  return fmt::format("{}, byte {}", ScaleText(placed->tensor, placed->shape, byte), byte);
+  return fmt::format("{}, byte {}", ScaleText(placed->tensor, placed->shape, scale),
+                     scale * placed->shape.width);
 }
 
 std::string OwnerText(const CaseContext& context, const std::string& tensor, std::int64_t byte) {
   const auto placed = PlaceScales(context, tensor);
   if (!placed || byte < 0 || byte >= placed->shape.Bytes()) return fmt::format("byte {}", byte);
-  return fmt::format("{}, byte {}", ScaleText(placed->tensor, placed->shape, byte), byte);
+  return fmt::format("{}, byte {}",
+                     ScaleText(placed->tensor, placed->shape, byte / placed->shape.width), byte);
 }
 
 void AddAccess(Finding& finding, const AccessReport& report) {

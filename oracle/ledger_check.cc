@@ -20,13 +20,15 @@ struct Difference {
   std::string tensor, owner;  // of the first
   std::int64_t byte = -1, extent = 0, in_tensor = 0;
 
-  void Add(const std::string& name, std::int64_t at, std::int64_t of, const std::string& who) {
+  // Scale `at` of `of`, each `width` bytes.
+  void Add(const std::string& name, std::int64_t at, std::int64_t of, int width,
+           const std::string& who) {
     if (byte < 0) {
-      tensor = name, owner = who, byte = at, extent = of;
+      tensor = name, owner = who, byte = at * width, extent = of * width;
     }
-    if (name == tensor) ++in_tensor;
+    if (name == tensor) in_tensor += width;
     tensors.insert(name);
-    ++bytes;
+    bytes += width;
   }
 };
 
@@ -70,8 +72,8 @@ class Ledger {
     return ShapeOfScales({key.first, key.second, true, transposed}, problem);
   }
 
-  std::string Owner(const MatrixKey& key, const ScaleShape& shape, std::int64_t byte) const {
-    return ScaleText({key.first, key.second, true, false}, shape, byte);
+  std::string Owner(const MatrixKey& key, const ScaleShape& shape, std::int64_t scale) const {
+    return ScaleText({key.first, key.second, true, false}, shape, scale);
   }
 
   // A scale counts as read if any copy of it was: a layer with both layouts has two.
@@ -84,29 +86,31 @@ class Ledger {
     const auto shape = Shape(key, name);
     if (!shape) return;
     compared_ += shape->Bytes();
-    if (copies.reads.size() == 1 && AllRead(copies.reads.front()->read, shape->Bytes())) return;
+    if (copies.reads.size() == 1 && AllRead(copies.reads.front()->read, shape->Scales())) return;
     const std::vector<bool> read = ReadByLogicalScale(key, copies, *shape);
-    for (std::int64_t byte = 0; byte < shape->Bytes(); ++byte)
-      if (!read[byte]) never_.Add(name, byte, shape->Bytes(), Owner(key, *shape, byte));
+    for (std::int64_t scale = 0; scale < shape->Scales(); ++scale)
+      if (!read[scale])
+        never_.Add(name, scale, shape->Scales(), shape->width, Owner(key, *shape, scale));
   }
 
-  static bool AllRead(const std::vector<std::uint8_t>& read, std::int64_t bytes) {
-    if (static_cast<std::int64_t>(read.size()) != bytes) return false;
+  static bool AllRead(const std::vector<std::uint8_t>& read, std::int64_t scales) {
+    if (static_cast<std::int64_t>(read.size()) != scales) return false;
     std::int64_t count = 0;
     for (const std::uint8_t flag : read) count += flag != 0;
-    return count == bytes;
+    return count == scales;
   }
 
-  // Flags in the byte order of `shape`, from every copy.
+  // Flags in the order of `shape`, from every copy.
   std::vector<bool> ReadByLogicalScale(const MatrixKey& key, const Copies& copies,
                                        const ScaleShape& shape) const {
-    std::vector<bool> read(shape.Bytes());
+    std::vector<bool> read(shape.Scales());
     for (const ScaleReads* copy : copies.reads) {
       const ScaleShape from = *Shape(key, copy->tensor);
-      const auto bytes = std::min<std::int64_t>(shape.Bytes(), copy->read.size());
-      for (std::int64_t byte = 0; byte < bytes; ++byte)
-        if (copy->read[byte])
-          read[shape.placement.UnitOf({from.RowOf(byte), from.GroupOf(byte) * from.group})] = true;
+      const auto scales = std::min<std::int64_t>(shape.Scales(), copy->read.size());
+      for (std::int64_t scale = 0; scale < scales; ++scale)
+        if (copy->read[scale])
+          read[shape.placement.UnitOf({from.RowOf(scale), from.GroupOf(scale) * from.group})] =
+              true;
     }
     return read;
   }
@@ -115,12 +119,13 @@ class Ledger {
     for (const ScaleReads* copy : copies.reads) {
       const auto extent = static_cast<std::int64_t>(copy->read.size());
       const auto shape = Shape(key, copy->tensor);
-      compared_ += extent;
-      for (std::int64_t byte = 0; byte < extent; ++byte)
-        if (copy->read[byte])
-          unneeded_.Add(
-              copy->tensor, byte, extent,
-              shape && byte < shape->Bytes() ? Owner(key, *shape, byte) : ExpertName(key.second));
+      const int width = shape ? shape->width : 1;
+      compared_ += extent * width;
+      for (std::int64_t scale = 0; scale < extent; ++scale)
+        if (copy->read[scale])
+          unneeded_.Add(copy->tensor, scale, extent, width,
+                        shape && scale < shape->Scales() ? Owner(key, *shape, scale)
+                                                         : ExpertName(key.second));
     }
   }
 

@@ -13,8 +13,9 @@ std::string_view OwnerClass(const CaseContext& context, const AccessFault& fault
   if (!tensor || !tensor->scales || fault.weight.row < 0) return "wrong_owner";
   const auto shape = ShapeOfScales(*tensor, context.layer.problem);
   if (!shape || fault.byte < 0 || fault.byte >= shape->Bytes()) return "wrong_owner";
-  const bool row = shape->RowOf(fault.byte) == fault.weight.row;
-  const bool group = shape->GroupOf(fault.byte) == fault.weight.column / shape->group;
+  const std::int64_t scale = fault.byte / shape->width;
+  const bool row = shape->RowOf(scale) == fault.weight.row / shape->band * shape->band;
+  const bool group = shape->GroupOf(scale) == fault.weight.column / shape->group;
   if (row) return "wrong_group";
   return group ? "wrong_row" : "wrong_row_and_group";
 }

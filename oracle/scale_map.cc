@@ -54,35 +54,37 @@ std::string ExpertName(int expert) {
   return expert == kSharedExpert ? "shared expert" : fmt::format("expert {}", expert);
 }
 
-std::optional<int> ColumnsPerScaleByte(Format format) {
-  const bool has = IsFp4(format) || format == Format::kMxfp8;
-  return has ? std::optional(GroupSize(format)) : std::nullopt;
+int ScaleShape::RowOf(std::int64_t scale) const {
+  return band * static_cast<int>(placement.row_stride == 1 ? scale % Bands() : scale / groups);
 }
 
-int ScaleShape::RowOf(std::int64_t byte) const {
-  return static_cast<int>(placement.row_stride == 1 ? byte % rows : byte / groups);
-}
-
-int ScaleShape::GroupOf(std::int64_t byte) const {
-  return static_cast<int>(placement.row_stride == 1 ? byte / rows : byte % groups);
+int ScaleShape::GroupOf(std::int64_t scale) const {
+  return static_cast<int>(placement.row_stride == 1 ? scale / Bands() : scale % groups);
 }
 
 std::optional<ScaleShape> ShapeOfScales(const WeightTensor& tensor, const Problem& problem) {
   const bool shared = tensor.expert == kSharedExpert;
   const Format format = FormatOf(problem, shared);
-  const auto group = ColumnsPerScaleByte(format);
-  if (!group) return std::nullopt;
   const int inter = shared ? problem.SharedInter() : problem.inter;
   const bool down = tensor.projection == Projection::kDown;
   const int rows = down ? problem.hidden : inter, columns = down ? inter : problem.hidden;
-  return ScaleShape{rows, (columns + *group - 1) / *group, *group,
-                    PlaceUnits(tensor.transposed, rows, columns, GroupShift(format))};
+  const ScaleGrid grid = ScaleGridOf(format, rows, columns);
+  if (grid.bytes == 0 || GroupSize(format) == 0) return std::nullopt;
+  ScaleShape shape{rows, grid.columns, GroupSize(format),
+                   PlaceUnits(tensor.transposed, grid.rows, columns, GroupShift(format))};
+  shape.width = grid.bytes;
+  if (format != Format::kFp8Block) return shape;
+  shape.band = shape.group;
+  shape.placement.row_shift = shape.placement.column_shift;
+  return shape;
 }
 
-std::string ScaleText(const WeightTensor& tensor, const ScaleShape& shape, std::int64_t byte) {
-  const int group = shape.GroupOf(byte), first = group * shape.group;
-  return fmt::format("{} {} row {} group {} (columns {}..{})", ExpertName(tensor.expert),
-                     ProjectionName(tensor.projection), shape.RowOf(byte), group, first,
+std::string ScaleText(const WeightTensor& tensor, const ScaleShape& shape, std::int64_t scale) {
+  const int group = shape.GroupOf(scale), first = group * shape.group, row = shape.RowOf(scale);
+  const std::string rows = shape.band == 1 ? fmt::format("row {}", row)
+                                           : fmt::format("rows {}..{}", row, row + shape.band - 1);
+  return fmt::format("{} {} {} group {} (columns {}..{})", ExpertName(tensor.expert),
+                     ProjectionName(tensor.projection), rows, group, first,
                      first + shape.group - 1);
 }
 

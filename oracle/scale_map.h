@@ -27,23 +27,24 @@ std::optional<WeightTensor> ParseWeightTensor(std::string_view name);
 std::string_view ProjectionName(Projection projection);  // "gate"
 std::string ExpertName(int expert);                      // "expert 5", "shared expert"
 
-// Columns that one scale byte serves; nullopt where the format has no one-byte scales.
-std::optional<int> ColumnsPerScaleByte(Format format);
-
-// The scale bytes of one matrix as the landed path reads them.
+// The scales of one matrix as the landed path reads them; `scale` counts them from the tensor's
+// start.
 struct ScaleShape {
   int rows = 0, groups = 0, group = 0;  // `group`: columns of one group
   Placement placement;
+  int band = 1, width = 1;  // rows that share a scale; bytes of one scale
 
-  std::int64_t Bytes() const { return std::int64_t{rows} * groups; }
-  int RowOf(std::int64_t byte) const;
-  int GroupOf(std::int64_t byte) const;
+  int Bands() const { return (rows + band - 1) / band; }
+  std::int64_t Scales() const { return std::int64_t{Bands()} * groups; }
+  std::int64_t Bytes() const { return Scales() * width; }
+  int RowOf(std::int64_t scale) const;  // the first row
+  int GroupOf(std::int64_t scale) const;
 };
 
-// nullopt: the tensor's format has no one-byte scales.
+// nullopt: the tensor's format has no scales.
 std::optional<ScaleShape> ShapeOfScales(const WeightTensor& tensor, const Problem& problem);
 
-// "expert 5 gate row 17 group 3 (columns 96..127)".
-std::string ScaleText(const WeightTensor& tensor, const ScaleShape& shape, std::int64_t byte);
+// "expert 5 gate row 17 group 3 (columns 96..127)", "... rows 128..255 group 3 (columns ...)".
+std::string ScaleText(const WeightTensor& tensor, const ScaleShape& shape, std::int64_t scale);
 
 }  // namespace assay

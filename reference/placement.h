@@ -11,13 +11,15 @@ struct WeightAt {
   int row = -1, column = -1;
 };
 
-// Unit of weight (row, column) = row * row_stride + (column >> column_shift) * unit_stride.
+// Unit of weight (row, column) = (row >> row_shift) * row_stride + (column >> column_shift) *
+// unit_stride.
 struct Placement {
   std::int64_t row_stride = 0, unit_stride = 0;
   int column_shift = 0;  // log2 of the columns that one unit serves
+  int row_shift = 0;     // log2 of the rows that one unit serves
 
   constexpr std::int64_t UnitOf(WeightAt weight) const {
-    return weight.row * row_stride + (weight.column >> column_shift) * unit_stride;
+    return (weight.row >> row_shift) * row_stride + (weight.column >> column_shift) * unit_stride;
   }
   constexpr bool operator==(const Placement&) const = default;
 };

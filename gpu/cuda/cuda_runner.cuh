@@ -74,7 +74,8 @@ class CudaRunner : public Runner {
   template <bool kChecked>
   RunRecord RunAs(const LayerData& layer, Poison poison) {
     RunRecord record;
-    const PlaceOptions place{&layer, program_.ScratchRows(layer.problem), nullptr};
+    const PlaceOptions place{&layer, program_.ScratchRows(layer.problem), nullptr,
+                             program_.GroupsRows()};
     Arena measured;
     PlaceLayer<kChecked>(place, measured);
     image_.resize(measured.Used());

@@ -12,14 +12,13 @@ using P = const Problem&;
 constexpr auto kRefuses = Decision::Kind::kRefuses;
 constexpr auto kFallsBack = Decision::Kind::kFallsBack;
 
-bool IsMixed(P p) { return p.shared == Format::kBf16 && p.format != Format::kBf16; }
+bool IsMixed(P p) { return p.shared == Format::kBf16 && IsFp4(p.format); }
 bool BreaksGroup(P p, Format format) {
   return IsFp4(format) && (p.hidden % GroupSize(format) != 0 || p.inter % GroupSize(format) != 0);
 }
 
 bool SharedHasAnotherFormat(P p) {
-  const bool fused = p.format == Format::kNvfp4 || p.format == Format::kBf16;
-  return fused && p.shared && *p.shared != p.format && !IsMixed(p);
+  return p.format != Format::kMxfp4 && p.shared && *p.shared != p.format && !IsMixed(p);
 }
 
 // What no path can carry, whatever its kernels.
@@ -42,14 +41,18 @@ const std::vector<Guard> kFormatGuards = {
      SharedHasAnotherFormat},
     {"bf16_is_row_major", kRefuses, "BF16 weights have one packing: layout=row_major",
      [](P p) { return p.format == Format::kBf16 && p.layout != Layout::kRowMajor; }},
+    {"fp8_is_row_major", kRefuses, "block FP8 weights have one packing: layout=row_major",
+     [](P p) { return p.format == Format::kFp8Block && p.layout != Layout::kRowMajor; }},
     {"shared_inter", kRefuses, "the fused kernels need the shared expert as wide as a routed one",
      [](P p) { return p.shared && p.SharedInter() != p.inter && !IsMixed(p); }},
 };
 
 // Features that this version of gpu/ does not build: refused by name, never ignored.
 const std::vector<Guard> kNotBuilt = {
-    {"not_built_format", kRefuses, "only NVFP4, MXFP4 and BF16 routed experts are built",
-     [](P p) { return !IsFp4(p.format) && p.format != Format::kBf16; }},
+    {"not_built_format", kRefuses, "only NVFP4, MXFP4, block FP8 and BF16 routed experts are built",
+     [](P p) {
+       return !IsFp4(p.format) && p.format != Format::kFp8Block && p.format != Format::kBf16;
+     }},
     {"not_built_mixed", kRefuses, "a BF16 shared expert beside FP4 experts is not built",
      [](P p) { return IsMixed(p); }},
     {"not_built_router", kRefuses, "only softmax and sigmoid_bias routers are built",
@@ -116,15 +119,47 @@ const Guard kThreeRows = {"rows", kRefuses, "forward_k3 serves exactly 3 rows",
                           [](P p) { return p.rows != 3; }};
 const Guard kLadderRows = {"rows", kRefuses, "forward_kn serves 4 to 16 rows",
                            [](P p) { return p.rows < 4 || p.rows > 16; }};
-const Guard kLadderLayout = {
-    "kn_needs_row_major", kFallsBack, "the ladder of 4 to 16 rows has row-major NVFP4 kernels only",
-    [](P p) { return p.format == Format::kNvfp4 && p.layout == Layout::kTransposed; }};
+const std::vector<Guard> kLadderKernels = {
+    {"kn_needs_row_major", kFallsBack,
+     "the ladder of 4 to 16 rows has row-major NVFP4 kernels only",
+     [](P p) { return p.format == Format::kNvfp4 && p.layout == Layout::kTransposed; }},
+    {"kn_needs_nvfp4", kFallsBack, "the ladder of 4 to 16 rows has no FP8 kernels",
+     [](P p) { return p.format == Format::kFp8Block; }}};
 
 const std::vector<Guard> kBatchedOwn = {
     {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
      [](P p) { return p.lora == Lora::kRefuse; }},
     {"zero_experts_router", kRefuses, "zero experts need the softmax+bias router",
      [](P p) { return p.zero_experts > 0 && p.router != RouterKind::kSoftmaxBias; }},
+};
+
+// fp8_grouped_decode is an optimisation of one kind of layer; all others go token by token.
+const std::vector<Guard> kGroupedOwn = {
+    {"rows", kRefuses, "fp8_grouped_decode serves 2 to 64 rows",
+     [](P p) { return p.rows < 2 || p.rows > 64; }},
+    {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
+     [](P p) { return p.lora == Lora::kRefuse; }},
+    {"grouped_needs_fp8", kFallsBack, "grouped kernels exist for block FP8 experts only",
+     [](P p) {
+       return p.format != Format::kFp8Block || (p.shared && *p.shared != Format::kFp8Block);
+     }},
+    {"grouped_needs_softmax", kFallsBack, "rows are grouped behind a plain softmax router only",
+     [](P p) { return p.router != RouterKind::kSoftmax || p.router_bias; }},
+    {"grouped_needs_bf16_gate", kFallsBack, "the grouped path has a BF16 gate and BF16 logits only",
+     [](P p) { return p.fp32_gate || p.gate_format != Format::kBf16; }},
+    {"grouped_needs_raw_input", kFallsBack, "the grouped path has no router pre-norm",
+     [](P p) { return p.pre_norm; }},
+    {"grouped_needs_whole_loads", kFallsBack,
+     "the grouped kernels load whole vectors: hidden % 16 == 0, inter % 8 == 0",
+     [](P p) { return p.hidden % 16 != 0 || p.inter % 8 != 0; }},
+    {"grouped_experts", kFallsBack, "the counting sort holds at most 1024 experts",
+     [](P p) { return p.experts > 1024; }},
+    {"grouped_zero_experts", kFallsBack, "identity experts have no group",
+     [](P p) { return p.zero_experts > 0; }},
+    {"lora_resident", kFallsBack, "the fold happens between the fused launches",
+     [](P p) { return p.lora != Lora::kOff; }},
+    {"grouped_needs_one_rank", kFallsBack, "the grouped path does not serve expert parallel",
+     [](P p) { return p.ep > 1; }},
 };
 
 const std::vector<Guard> kPathNotBuilt = {
@@ -157,8 +192,9 @@ std::span<const Guard> GuardsOf(PathId path) {
   static const std::vector<Guard> single = Join(kSingleOwn);
   static const std::vector<Guard> k2 = Join(Verify(kTwoRows, kBf16NeedsOneRank));
   static const std::vector<Guard> k3 = Join(Verify(kThreeRows, kBf16FallsBack));
-  static const std::vector<Guard> kn = Join(Verify(kLadderRows, kBf16FallsBack, {kLadderLayout}));
+  static const std::vector<Guard> kn = Join(Verify(kLadderRows, kBf16FallsBack, kLadderKernels));
   static const std::vector<Guard> batched = Join(kBatchedOwn);
+  static const std::vector<Guard> grouped = Join(kGroupedOwn);
   switch (path) {
     case PathId::kSingle:
       return single;
@@ -170,6 +206,8 @@ std::span<const Guard> GuardsOf(PathId path) {
       return kn;
     case PathId::kBatched:
       return batched;
+    case PathId::kFp8Grouped:
+      return grouped;
     default:
       return kPathNotBuilt;
   }

@@ -24,6 +24,11 @@ struct Workspace {
   View<Bf16, kChecked> shared_gate, shared_up;  // [scratch rows, inter]
   View<Bf16, kChecked> shared_down;             // [scratch rows, hidden]
   View<Bf16, kChecked> output;                  // [rows, hidden]
+
+  // Of paths that group rows by expert; empty elsewhere. Slots: routed ones, then the shared.
+  View<float, kChecked> act;                                  // [slots, inter]
+  View<std::uint32_t, kChecked> group_begins, group_experts;  // [groups + 1], [groups]
+  View<std::uint32_t, kChecked> group_order;                  // [slots]
 };
 
 template <bool kChecked>
@@ -36,6 +41,7 @@ struct LayerTensors {
   LayerTables<std::uint32_t, kChecked> row_major;
   LayerTables<std::uint8_t, kChecked> transposed;
   LayerTables<std::uint16_t, kChecked> bf16;
+  LayerTables<E4m3Code, kChecked> fp8;
   Workspace<kChecked> work;
 };
 

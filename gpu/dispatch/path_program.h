@@ -2,19 +2,20 @@
 // let it; the kernels launched must be those that ExpectedKernels declares.
 #pragma once
 
-#include "gpu/dispatch/stages.h"
+#include "gpu/dispatch/grouped_stages.h"
 #include "gpu/paths.h"
 
 namespace assay {
 
 // The copy of the routed weights that a path reads; it decides the expert kernels.
-enum class Packing { kRowMajor, kTransposed, kE8m0, kBf16 };
-inline constexpr int kPackings = 4;
+enum class Packing { kRowMajor, kTransposed, kE8m0, kBf16, kFp8 };
+inline constexpr int kPackings = 5;
 
 // For kHybrid: verify and single-token decode read row-major, batched reads the transposed copy.
 // The verify paths look at the layout alone: it is their guards that keep E8M0 tables away.
 constexpr Packing PackingOf(PathId path, const Problem& p) {
   if (p.format == Format::kBf16) return Packing::kBf16;
+  if (p.format == Format::kFp8Block) return Packing::kFp8;
   const bool per_token = path == PathId::kSingle || path == PathId::kBatched;
   if (p.format == Format::kMxfp4 && per_token) return Packing::kE8m0;
   const bool transposed =
@@ -38,31 +39,40 @@ inline constexpr ExpertKernels kPerTokenExperts[kPackings] = {
     {"gate_up", "silu_down"},
     {"gate_up_t", "silu_down_t"},
     {"gate_up_t_e8m0", "silu_down_t_e8m0"},
-    {"gate_up_bf16", "silu_down_bf16"}};
+    {"gate_up_bf16", "silu_down_bf16"},
+    {"gate_up_fp8", "silu_down_fp8"}};
 inline constexpr StepKernels kSingleKernels = {
     "gate_gemv",
     false,
-    {kPerTokenExperts[0], kPerTokenExperts[1], kPerTokenExperts[2], kPerTokenExperts[3]},
+    {kPerTokenExperts[0], kPerTokenExperts[1], kPerTokenExperts[2], kPerTokenExperts[3],
+     kPerTokenExperts[4]},
     "blend"};
 inline constexpr StepKernels kBatchedKernels = {
     "gate_gemm",
     false,
-    {kPerTokenExperts[0], kPerTokenExperts[1], kPerTokenExperts[2], kPerTokenExperts[3]},
+    {kPerTokenExperts[0], kPerTokenExperts[1], kPerTokenExperts[2], kPerTokenExperts[3],
+     kPerTokenExperts[4]},
     "blend"};
 inline constexpr StepKernels kK2Kernels = {"gate_gemv_batch2",
                                            true,
                                            {{"gate_up_batch2", "silu_down_batch2"},
                                             {"gate_up_batch2_t", "silu_down_batch2_t"},
                                             {},
-                                            {"gate_up_batch2_bf16", "silu_down_batch2_bf16"}},
+                                            {"gate_up_batch2_bf16", "silu_down_batch2_bf16"},
+                                            {"gate_up_batch2_fp8", "silu_down_batch2_fp8"}},
                                            "blend_batch2"};
-inline constexpr StepKernels kK3Kernels = {
-    "gate_gemv_batch3",
-    true,
-    {{"gate_up_batch3", "silu_down_batch3"}, {"gate_up_batch3_t", "silu_down_batch3_t"}, {}, {}},
-    "blend_batch3"};
-inline constexpr StepKernels kKnKernels = {
-    "gate_gemv_batchn", true, {{"gate_up_batchn", "silu_down_batchn"}, {}, {}, {}}, "blend_batchn"};
+inline constexpr StepKernels kK3Kernels = {"gate_gemv_batch3",
+                                           true,
+                                           {{"gate_up_batch3", "silu_down_batch3"},
+                                            {"gate_up_batch3_t", "silu_down_batch3_t"},
+                                            {},
+                                            {},
+                                            {"gate_up_batch3_fp8", "silu_down_batch3_fp8"}},
+                                           "blend_batch3"};
+inline constexpr StepKernels kKnKernels = {"gate_gemv_batchn",
+                                           true,
+                                           {{"gate_up_batchn", "silu_down_batchn"}, {}, {}, {}, {}},
+                                           "blend_batchn"};
 
 constexpr const StepKernels& KernelsOf(PathId path) {
   switch (path) {
@@ -93,6 +103,8 @@ void RunExperts(Machine& machine, const LayerTensors<Machine::kChecked>& layer, 
     case Packing::kBf16:
       return LaunchRowMajorExperts<Bf16Kernel, kStep>(machine, gate_up, silu_down, layer,
                                                       layer.bf16, tokens);
+    case Packing::kFp8:
+      return LaunchFp8Experts<Policy, kStep>(machine, gate_up, silu_down, layer, tokens);
     case Packing::kE8m0:
       return LaunchE8m0Experts<Policy>(machine, gate_up, silu_down, layer, tokens);
     case Packing::kTransposed:
@@ -132,6 +144,22 @@ void RunBatched(Machine& machine, const LayerTensors<Machine::kChecked>& layer) 
   }
 }
 
+// fp8_grouped_decode: rows grouped by expert; the bits of RunBatched.
+template <template <class, bool> class Kernels, class Policy, class Machine>
+void RunFp8Grouped(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
+  const TokenRange all{0, layer.problem->rows, 0};
+  LaunchRouter<1>(machine, kBatchedKernels.router, layer);
+  LaunchTopK<Policy>(machine, true, layer, all);
+  const auto groups = LaunchGroupRows(machine, layer);
+  if (layer.problem->codes == CodePolicy::kStandard)
+    LaunchGroupedFp8<Kernels<typename Policy::Fp8Standard, Machine::kChecked>>(machine, layer,
+                                                                               groups);
+  else
+    LaunchGroupedFp8<Kernels<typename Policy::Fp8, Machine::kChecked>>(machine, layer, groups);
+  LaunchBlend<Policy>(machine, kBatchedKernels.blend, layer, all);
+  machine.TokensDone(all);
+}
+
 // A path with a policy, as a program for any machine.
 template <class Policy>
 struct PathProgram {
@@ -141,6 +169,8 @@ struct PathProgram {
   int ScratchRows(const Problem& problem) const {
     return path == PathId::kBatched ? 1 : problem.rows;
   }
+
+  bool GroupsRows() const { return path == PathId::kFp8Grouped; }
 
   template <class Machine>
   void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
@@ -153,6 +183,8 @@ struct PathProgram {
         return RunFused<Policy, 3, 8>(machine, layer, path);
       case PathId::kKn:
         return RunFused<Policy, 4, 8>(machine, layer, path);
+      case PathId::kFp8Grouped:
+        return RunFp8Grouped<GroupedFp8Kernels, Policy>(machine, layer);
       default:
         return RunBatched<Policy>(machine, layer);
     }

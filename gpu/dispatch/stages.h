@@ -15,6 +15,8 @@ struct ProductionPolicy {
   using Nvfp4 = Nvfp4Kernel;
   using Mxfp4 = Mxfp4Kernel;
   using Mxfp4Standard = Mxfp4StandardKernel;
+  using Fp8 = Fp8Kernel;
+  using Fp8Standard = Fp8StandardKernel;
   using TieRule = LowerIndexWins;
   using BlendRule = assay::BlendRule;
 };
@@ -117,6 +119,17 @@ void LaunchRowMajorExperts(Machine& machine, const char* gate_up, const char* si
                  GateUpArgsOf(layer, tables, tokens));
   machine.Launch(silu_down, SiluDownRowMajor<Format, Format, kStep, Machine::kChecked>{},
                  SiluDownArgsOf(layer, tables, tokens));
+}
+
+template <class Policy, int kStep, class Machine>
+void LaunchFp8Experts(Machine& machine, const char* gate_up, const char* silu_down,
+                      const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+  if (layer.problem->codes == CodePolicy::kStandard)
+    LaunchRowMajorExperts<typename Policy::Fp8Standard, kStep>(machine, gate_up, silu_down, layer,
+                                                               layer.fp8, tokens);
+  else
+    LaunchRowMajorExperts<typename Policy::Fp8, kStep>(machine, gate_up, silu_down, layer,
+                                                       layer.fp8, tokens);
 }
 
 template <class Routed, class Shared, class Machine>

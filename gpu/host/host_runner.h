@@ -51,7 +51,7 @@ class HostRunner : public Runner {
   RunRecord RunAs(const LayerData& layer, Poison poison) {
     RunRecord record;
     Ledger ledger;
-    PlaceOptions place{&layer, program_.ScratchRows(layer.problem), nullptr};
+    PlaceOptions place{&layer, program_.ScratchRows(layer.problem), nullptr, program_.GroupsRows()};
     Arena measured;
     PlaceLayer<kChecked>(place, measured);
     memory_.resize(measured.Used());

@@ -52,6 +52,35 @@ constexpr float LaneDotRowMajor(Context auto& context,
   return sum;
 }
 
+// E4M3 codes [rows, columns] under scales [rows / 128, columns / 128], both rounded up: what one
+// lane has of a row, as `take(column, weight)` in the order of summation.
+template <class Format, int kStep, bool kChecked, class Take>
+constexpr void ForLaneWeights(Context auto& context, const WeightMatrix<E4m3Code, kChecked>& matrix,
+                              int columns, int row, const Take& take) {
+  static_assert(Format::kBlock % kStep == 0);
+  const Index band = Index{row / Format::kBlock} * CeilDiv(columns, Format::kBlock);
+  for (int first = context.Thread() % kWarpSize * kStep; first < columns;
+       first += kWarpSize * kStep) {
+    const float scale = matrix.scale.LoadFor(context, {row, first}, band + first / Format::kBlock);
+    for (int column = first; column < first + kStep && column < columns; ++column) {
+      const E4m3Code code =
+          matrix.payload.LoadFor(context, {row, column}, Index{row} * columns + column);
+      take(column, Format::Code(code) * scale);
+    }
+  }
+}
+
+template <class Format, int kStep, bool kChecked, class Value>
+constexpr float LaneDotRowMajor(Context auto& context,
+                                const WeightMatrix<E4m3Code, kChecked>& matrix, int columns,
+                                int row, const Value& value) {
+  float sum = 0.0f;
+  ForLaneWeights<Format, kStep>(context, matrix, columns, row, [&](int column, float weight) {
+    sum = fmaf(value(column), weight, sum);
+  });
+  return sum;
+}
+
 // BF16 weights [rows, columns], any number of columns.
 template <class Format, int kStep, bool kChecked, class Value>
 constexpr float LaneDotRowMajor(Context auto& context,

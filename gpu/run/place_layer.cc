@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gpu/kernels/expert_groups.h"
 #include "reference/formats.h"
 
 namespace assay {
@@ -32,12 +33,24 @@ struct Shape {
   Format format;
   bool transposed;
 
-  bool IsBf16() const { return format == Format::kBf16; }
   Index PayloadBytes() const {
-    return IsBf16() ? Index{rows} * columns * 2 : Index{rows} * columns / 2;
+    const Index weights = Index{rows} * columns;
+    return format == Format::kBf16 ? weights * 2 : IsFp4(format) ? weights / 2 : weights;
   }
-  Index Scales() const { return IsBf16() ? 0 : Index{rows} * (columns >> GroupShift(format)); }
+  ScaleGrid Grid() const { return ScaleGridOf(format, rows, columns); }
+  Index Scales() const { return Index{Grid().rows} * Grid().columns; }
+  Placement PlaceScales() const {
+    Placement scales = PlaceUnits(transposed, rows, columns, GroupShift(format));
+    if (format == Format::kFp8Block) scales.row_shift = scales.column_shift;
+    return scales;
+  }
 };
+
+// log2 of the columns in one word of a payload.
+template <class Word>
+constexpr int kWordShift = std::is_same_v<Word, std::uint8_t>    ? 1
+                           : std::is_same_v<Word, std::uint32_t> ? 3
+                                                                 : 0;
 
 template <bool kChecked>
 class Placer {
@@ -57,6 +70,7 @@ class Placer {
  private:
   void PlaceWeights(LayerTensors<kChecked>& tensors) {
     if (p_.format == Format::kBf16) return PlaceTables(tensors.bf16, false);
+    if (p_.format == Format::kFp8Block) return PlaceTables(tensors.fp8, false);
     if (p_.layout != Layout::kTransposed) PlaceTables(tensors.row_major, false);
     if (p_.layout != Layout::kRowMajor) PlaceTables(tensors.transposed, true);
   }
@@ -115,7 +129,7 @@ class Placer {
     if (static_cast<int>(layer_.experts.size()) == p_.experts) return {};
     auto payload = arena_.Place<Word>(name + "[unrouted].payload",
                                       shape.PayloadBytes() / static_cast<Index>(sizeof(Word)));
-    auto scale = arena_.Place<std::uint8_t>(name + "[unrouted].scale", shape.Scales());
+    auto scale = arena_.Place<ScaleUnit<Word>>(name + "[unrouted].scale", shape.Scales());
     payload.tag.unrouted = scale.tag.unrouted = true;
     return {payload.template In<kChecked>(), scale.template In<kChecked>(), 1.0f};
   }
@@ -124,21 +138,18 @@ class Placer {
   WeightMatrix<Word, kChecked> PlaceMatrix(const std::string& name, Projection projection,
                                            int expert, const Shape& shape,
                                            const PackedMatrix& row_major) {
-    // log2 of the columns in one word: a BF16 one, or 2 or 8 FP4 ones
-    constexpr int kShift = sizeof(Word) == 2 ? 0 : sizeof(Word) == 1 ? 1 : 3;
     const auto payload = arena_.Place<Word>(
         name + ".payload", shape.PayloadBytes() / static_cast<Index>(sizeof(Word)),
-        PlaceUnits(shape.transposed, shape.rows, shape.columns, kShift));
-    auto scale = arena_.Place<std::uint8_t>(
-        name + ".scale", shape.Scales(),
-        PlaceUnits(shape.transposed, shape.rows, shape.columns, GroupShift(shape.format)));
+        PlaceUnits(shape.transposed, shape.rows, shape.columns, kWordShift<Word>));
+    auto scale =
+        arena_.Place<ScaleUnit<Word>>(name + ".scale", shape.Scales(), shape.PlaceScales());
     scale.tag.ledger = LedgerOf(name + ".scale", projection, expert, shape.Scales());
     if (!payload.values.empty()) Fill(payload.values, scale.values, shape.transposed, row_major);
     return {payload.template In<kChecked>(), scale.template In<kChecked>(), row_major.global_scale};
   }
 
   template <class Word>
-  static void Fill(std::span<Word> payload, std::span<std::uint8_t> scale, bool transposed,
+  static void Fill(std::span<Word> payload, std::span<ScaleUnit<Word>> scale, bool transposed,
                    const PackedMatrix& row_major) {
     if (!transposed) {
       Copy(payload, row_major.payload);
@@ -177,6 +188,16 @@ class Placer {
     const auto output = arena_.Place<Bf16>("moe_output", Index{p_.rows} * p_.hidden);
     std::fill(output.values.begin(), output.values.end(), Bf16{0xFFFF});
     work.output = output.template Out<kChecked>();
+    if (options_.groups_rows) PlaceGroups(work);
+  }
+
+  void PlaceGroups(Workspace<kChecked>& work) {
+    const SlotGrid slots{p_.rows, p_.top_k, p_.shared.has_value()};
+    const Index groups = GroupCount(slots, p_.experts);
+    work.act = Scratch<float>("expert_act", Index{slots.Count()} * p_.inter);
+    work.group_begins = Scratch<std::uint32_t>("group_begins", groups + 1);
+    work.group_experts = Scratch<std::uint32_t>("group_experts", groups);
+    work.group_order = Scratch<std::uint32_t>("group_order", slots.Count());
   }
 
   const PlaceOptions& options_;

@@ -11,13 +11,14 @@
 
 namespace assay {
 
-// Scale bytes read, by (projection, expert); filled by the checked host executor.
+// Scales read, by (projection, expert); filled by the checked host executor.
 using Ledger = std::deque<ScaleReads>;
 
 struct PlaceOptions {
   const LayerData* layer = nullptr;
   int scratch_rows = 1;      // rows of expert scratch: the step's rows, or 1 where it is reused
   Ledger* ledger = nullptr;  // null: none kept
+  bool groups_rows = false;  // scratch of the paths that group rows by expert
 };
 
 // Writes the tensors' bytes where the arena has an image; the rest keeps its poison, except the

@@ -49,12 +49,12 @@ struct KindTotals {
   AccessFault first;              // first in launch order, then lowest byte (host executor)
 };
 
-// Which scale bytes of one tensor were read (host executor, checked).
+// Which scales of one tensor were read (host executor, checked).
 struct ScaleReads {
   Projection projection = Projection::kGate;
   int expert = 0;  // -1: the shared expert
   std::string tensor;
-  std::vector<std::uint8_t> read;  // one flag a scale byte
+  std::vector<std::uint8_t> read;  // one flag a scale, of whatever width
 };
 
 // Intermediates as the path left them (BF16 bits). Empty where it does not show them.

@@ -1,0 +1,152 @@
+// gate, up, activation and down of rows grouped by expert. Each output is summed in the order of
+// the per-token kernels with the same kStep, so its bits are theirs.
+#pragma once
+
+#include "gpu/kernels/dot.h"
+#include "gpu/kernels/expert_groups.h"
+#include "gpu/kernels/gate_up.h"
+
+namespace assay {
+
+// Four warps a block, two adjacent outputs a warp, for all rows of group blockIdx.y.
+struct GroupedShape {
+  static constexpr int kThreads = 128, kRowsPerWarp = 2;
+  static constexpr int kRowsPerBlock = kThreads / kWarpSize * kRowsPerWarp;
+};
+
+// The outputs of one warp. `value(slot, column)` is an activation, `store(slot, row, sum)` takes
+// the result. Slots go eight at a time: the weights of a warp's rows come from memory once and stay
+// in the L1 cache.
+template <class Format, int kStep, bool kChecked, class Value, class Store>
+constexpr void GroupedProduct(Context auto& context, const ExpertGroups<kChecked>& groups,
+                              const WeightMatrix<typename Format::RowMajorWord, kChecked>& matrix,
+                              int rows, int columns, const Value& value, const Store& store) {
+  constexpr int kSlots = 8;
+  const Index3 block = context.Block();
+  const auto begin = static_cast<int>(groups.begins.Load(context, block.y));
+  const auto end = static_cast<int>(groups.begins.Load(context, block.y + 1));
+  const int first = block.x * GroupedShape::kRowsPerBlock +
+                    context.Thread() / kWarpSize * GroupedShape::kRowsPerWarp;
+  for (int from = begin; from < end; from += kSlots) {
+    const int count = std::min(kSlots, end - from);
+    int slots[kSlots] = {};
+    for (int i = 0; i < count; ++i)
+      slots[i] = static_cast<int>(groups.order.Load(context, from + i));
+    for (int row = first; row < first + GroupedShape::kRowsPerWarp && row < rows; ++row) {
+      float sums[kSlots] = {};
+      ForLaneWeights<Format, kStep>(context, matrix, columns, row, [&](int column, float weight) {
+        for (int i = 0; i < kSlots; ++i)
+          if (i < count) sums[i] = fmaf(value(slots[i], column), weight, sums[i]);
+      });
+      for (int i = 0; i < count; ++i) {
+        const float sum = context.WarpSum(sums[i]);
+        if (context.Thread() % kWarpSize == 0) store(slots[i], row, sum);
+      }
+    }
+  }
+}
+
+// The matrix that the block's group reads.
+template <class Word, bool kChecked>
+constexpr WeightMatrix<Word, kChecked> MatrixOfGroup(Context auto& context, const SlotGrid& slots,
+                                                     int groups_in_all,
+                                                     const ExpertGroups<kChecked>& groups,
+                                                     const ExpertTables<Word, kChecked>& tables) {
+  const int group = context.Block().y;
+  if (slots.has_shared && group == groups_in_all - 1) return tables.shared;
+  return tables.routed.Load(context, static_cast<Index>(groups.experts_of.Load(context, group)));
+}
+
+template <class Format, int kStep, bool kChecked>
+struct GroupedGateUp : GroupedShape {
+  using Word = typename Format::RowMajorWord;
+  struct Args {
+    GateUpArgs<Word, kChecked> of;
+    int groups_in_all;
+    ExpertGroups<kChecked> groups;
+  };
+
+  static LaunchShape Shape(const Args& args) {
+    return {{CeilDiv(args.of.inter, kRowsPerBlock), args.groups_in_all, 2}, kThreads};
+  }
+
+  constexpr void operator()(Context auto& context, const Args& args) const {
+    const int projection = context.Block().z;
+    const auto& of = args.of;
+    const auto matrix =
+        MatrixOfGroup(context, of.slots, args.groups_in_all, args.groups, of.tables[projection]);
+    GroupedProduct<Format, kStep>(
+        context, args.groups, matrix, of.inter, of.hidden,
+        [&](int slot, int column) {
+          return of.input.Load(context, Index{of.slots.Token(slot)} * of.hidden + column).ToFloat();
+        },
+        [&](int slot, int row, float sum) { of.Store(context, projection, slot, row, sum); });
+  }
+};
+
+// silu(gate) * up in FP32, as the fused kernels keep it in shared memory.
+template <bool kChecked>
+struct GroupedAct {
+  static constexpr int kThreads = 128;
+
+  struct Args {
+    SlotGrid slots;
+    int inter;
+    View<const Bf16, kChecked> routed_gate, routed_up;  // [tokens * top_k, inter]
+    View<const Bf16, kChecked> shared_gate, shared_up;  // [tokens, inter]
+    View<float, kChecked> act;                          // [slots, inter]
+  };
+
+  static LaunchShape Shape(const Args& args) {
+    return {{CeilDiv(args.inter, kThreads), args.slots.Count(), 1}, kThreads};
+  }
+
+  constexpr void operator()(Context auto& context, const Args& args) const {
+    const Index3 block = context.Block();
+    const int i = block.x * kThreads + context.Thread();
+    if (i >= args.inter) return;
+    const bool is_shared = args.slots.IsShared(block.y);
+    const Index row = is_shared ? block.y - args.slots.Routed() : block.y;
+    const auto& gate = is_shared ? args.shared_gate : args.routed_gate;
+    const auto& up = is_shared ? args.shared_up : args.routed_up;
+    const float silu = Silu(gate.Load(context, row * args.inter + i).ToFloat());
+    args.act.Store(context, Index{block.y} * args.inter + i,
+                   silu * up.Load(context, row * args.inter + i).ToFloat());
+  }
+};
+
+template <class Format, int kStep, bool kChecked>
+struct GroupedDown : GroupedShape {
+  using Word = typename Format::RowMajorWord;
+  struct Args {
+    SlotGrid slots;
+    int hidden, inter, groups_in_all;
+    ExpertGroups<kChecked> groups;
+    View<const float, kChecked> act;     // [slots, inter]
+    ExpertTables<Word, kChecked> table;  // down: [hidden, inter]
+    View<Bf16, kChecked> routed_down;    // [tokens * top_k, hidden]
+    View<Bf16, kChecked> shared_down;    // [tokens, hidden]
+  };
+
+  static LaunchShape Shape(const Args& args) {
+    return {{CeilDiv(args.hidden, kRowsPerBlock), args.groups_in_all, 1}, kThreads};
+  }
+
+  constexpr void operator()(Context auto& context, const Args& args) const {
+    const auto matrix =
+        MatrixOfGroup(context, args.slots, args.groups_in_all, args.groups, args.table);
+    GroupedProduct<Format, kStep>(
+        context, args.groups, matrix, args.hidden, args.inter,
+        [&](int slot, int column) {
+          return args.act.Load(context, Index{slot} * args.inter + column);
+        },
+        [&](int slot, int row, float sum) {
+          const bool is_shared = args.slots.IsShared(slot);
+          const Index first = is_shared ? slot - args.slots.Routed() : slot;
+          const auto& target = is_shared ? args.shared_down : args.routed_down;
+          target.Store(context, first * args.hidden + row, Bf16::Round(sum));
+        });
+  }
+};
+
+}  // namespace assay
