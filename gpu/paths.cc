@@ -4,6 +4,7 @@
 #include <array>
 
 #include "gpu/dispatch/guards.h"
+#include "gpu/dispatch/mixed.h"
 #include "reference/rounding_contract.h"
 
 namespace assay {
@@ -57,6 +58,28 @@ std::vector<std::string> GroupedFp8Names(const Problem& problem) {
           "silu_grouped", "down_grouped_fp8",      "blend"};
 }
 
+std::vector<std::string> PrefillNames(const Problem& problem) {
+  const std::string format = problem.format == Format::kBf16 ? "bf16" : "fp8";
+  std::vector<std::string> names = {"gate_gemm", TopKName(problem, true), "group_rows",
+                                    "gate_up_gemm_" + format, "silu_mul"};
+  if (problem.shared) names.push_back("silu_mul");
+  names.insert(names.end(), {"down_gemm_" + format, "weighted_sum"});
+  if (problem.shared) names.push_back("batched_blend");
+  return names;
+}
+
+// Tensor cores; FP8 sums blocks of 128 columns apart, each times its scale.
+PathContract PrefillContract(const Problem& problem) {
+  Contract contract = ContractNamed("silu_mul");
+  contract.name = "prefill";
+  contract.blend = Blend::kTwoRoundings;
+  contract.accumulate = kHopperBf16;
+  if (problem.format != Format::kFp8Block) return contract;
+  contract.accumulate.order = Accumulation::kAnyOrder;
+  contract.accumulate.promote = GroupSize(problem.format);
+  return contract;
+}
+
 }  // namespace
 
 std::string_view Token(PathId path) { return kTokens[static_cast<int>(path)]; }
@@ -94,20 +117,29 @@ std::string Landing::ToText() const {
 
 std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem) {
   if (landed == PathId::kFp8Grouped) return GroupedFp8Names(problem);
+  if (landed == PathId::kPrefill) return PrefillNames(problem);
   const KernelNames names = NamesOf(landed, problem);
   std::vector<std::string> kernels = {names.router};
   const int steps = landed == PathId::kBatched ? problem.rows : 1;
-  for (int step = 0; step < steps; ++step)
-    kernels.insert(kernels.end(), {names.topk, names.gate_up, names.silu_down, names.blend});
+  for (int step = 0; step < steps; ++step) {
+    kernels.insert(kernels.end(), {names.topk, names.gate_up, names.silu_down});
+    if (IsMixed(problem))
+      kernels.insert(kernels.end(), {"shared_gate_up_bf16", "shared_silu_mul", "shared_down_bf16"});
+    kernels.push_back(names.blend);
+  }
   return kernels;
 }
 
 bool KeepsFallbackBits(PathId landed) { return landed == PathId::kFp8Grouped; }
 
-Contract ContractOf(PathId, const Problem&) {
+PathContract ContractOf(PathId landed, const Problem& problem) {
+  if (landed == PathId::kPrefill) return PrefillContract(problem);
   Contract contract = ContractNamed("production");
   contract.accumulate.order = Accumulation::kChainOrLanes;
-  return contract;
+  if (!IsMixed(problem)) return contract;
+  Contract shared = ContractNamed("silu_mul");
+  shared.accumulate.order = Accumulation::kChainOrLanes;
+  return {contract, shared};
 }
 
 }  // namespace assay

@@ -11,7 +11,7 @@
 
 namespace assay {
 
-struct Contract;  // reference/rounding_contract.h
+struct PathContract;  // reference/rounding_contract.h
 
 enum class PathId { kSingle, kK2, kK3, kKn, kAtomicC4, kBatched, kFp8Grouped, kPrefill };
 inline constexpr int kPathCount = 8;
@@ -49,7 +49,7 @@ std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem);
 
 // The rounding contract of the landed path, with the order in which its kernels sum products: its
 // bounds follow from it.
-Contract ContractOf(PathId landed, const Problem& problem);
+PathContract ContractOf(PathId landed, const Problem& problem);
 
 // Whether the landed path promises the output bits of the path it falls back to.
 bool KeepsFallbackBits(PathId landed);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu/dispatch/guards.h"
+#include "reference/rounding_contract.h"
 
 namespace assay {
 namespace {
@@ -65,7 +66,7 @@ TEST(K3, ChecksItsGuardsInProductionOrder) {
               p.layout = Layout::kRowMajor;
             }),
             "mixed_needs_batch3_t");
-  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kBf16; }), "not_built_mixed");
+  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kBf16; }), "");
   EXPECT_EQ(rule([](Problem& p) { p.fp32_gate = true; }), "fp32_gate");
   EXPECT_EQ(rule([](Problem& p) { p.router = RouterKind::kHash; }), "router_not_wired");
 }
@@ -155,8 +156,68 @@ TEST(Bf16, CarriesAnyDimensionInItsOnePacking) {
   EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kNvfp4; }), "shared_format");
 }
 
+TEST(Fp8, RunsOnEveryPathButTheLadder) {
+  Problem problem = K3(Format::kFp8Block, Layout::kRowMajor);
+  problem.hidden = 131;  // any dimension
+  problem.shared = Format::kFp8Block;
+  EXPECT_EQ(Decide(PathId::kK3, problem).kind, Kind::kRuns);
+  EXPECT_EQ(Decide(PathId::kBatched, problem).kind, Kind::kRuns);
+  problem.rows = 2;
+  EXPECT_EQ(Decide(PathId::kK2, problem).kind, Kind::kRuns);
+  problem.rows = 4;
+  EXPECT_EQ(Land(PathId::kKn, problem).ToText(), "kn -> batched (kn_needs_nvfp4)");
+  const auto rule = [&](auto change) { return After(PathId::kBatched, problem, change).rule; };
+  EXPECT_EQ(rule([](Problem& p) { p.layout = Layout::kTransposed; }), "fp8_is_row_major");
+  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kBf16; }), "shared_format");
+  EXPECT_EQ(rule([](Problem& p) { p.shared_gate = SharedGate::kNone; }), "");
+}
+
+TEST(Fp8Grouped, SendsEveryOtherLayerToTheLoopOverTokensByName) {
+  Problem problem = K3(Format::kFp8Block, Layout::kRowMajor);
+  EXPECT_EQ(Decide(PathId::kFp8Grouped, problem).kind, Kind::kRuns);
+  EXPECT_TRUE(KeepsFallbackBits(PathId::kFp8Grouped));
+  const auto rule = [&](auto change) { return After(PathId::kFp8Grouped, problem, change).rule; };
+  EXPECT_EQ(rule([](Problem& p) { p.rows = 1; }), "rows");
+  EXPECT_EQ(rule([](Problem& p) { p.rows = 64; }), "");
+  EXPECT_EQ(rule([](Problem& p) { p.rows = 65; }), "rows");
+  EXPECT_EQ(rule([](Problem& p) { p.lora = Lora::kRefuse; }), "lora_refused");
+  EXPECT_EQ(rule([](Problem& p) { p.format = Format::kNvfp4; }), "grouped_needs_fp8");
+  EXPECT_EQ(rule([](Problem& p) { p.shared = Format::kBf16; }), "grouped_needs_fp8");
+  EXPECT_EQ(rule([](Problem& p) { p.router = RouterKind::kSigmoidBias; }), "grouped_needs_softmax");
+  EXPECT_EQ(rule([](Problem& p) { p.fp32_gate = true; }), "grouped_needs_bf16_gate");
+  EXPECT_EQ(rule([](Problem& p) { p.gate_format = Format::kNvfp4; }), "grouped_needs_bf16_gate");
+  EXPECT_EQ(rule([](Problem& p) { p.pre_norm = true; }), "grouped_needs_raw_input");
+  EXPECT_EQ(rule([](Problem& p) { p.hidden = 264; }), "grouped_needs_whole_loads");
+  EXPECT_EQ(rule([](Problem& p) { p.inter = 132; }), "grouped_needs_whole_loads");
+  EXPECT_EQ(rule([](Problem& p) { p.experts = 1025; }), "grouped_experts");
+  EXPECT_EQ(rule([](Problem& p) { p.zero_experts = 2; }), "grouped_zero_experts");
+  EXPECT_EQ(rule([](Problem& p) { p.lora = Lora::kFold; }), "lora_resident");
+  EXPECT_EQ(rule([](Problem& p) { p.ep = 2; }), "grouped_needs_one_rank");
+  problem.router = RouterKind::kSigmoidBias;
+  EXPECT_EQ(Land(PathId::kFp8Grouped, problem).ToText(),
+            "fp8_grouped -> batched (grouped_needs_softmax)");
+}
+
+TEST(Mixed, RunsTransposedInTheVerifyPathsAndEveryLayoutInBatched) {
+  Problem problem = K3(Format::kNvfp4, Layout::kTransposed);
+  problem.shared = Format::kBf16;
+  problem.shared_inter = 200;  // its own pass takes any width
+  EXPECT_EQ(Decide(PathId::kK3, problem).kind, Kind::kRuns);
+  const std::vector<std::string> kernels = ExpectedKernels(PathId::kK3, problem);
+  EXPECT_EQ(kernels, (std::vector<std::string>{"gate_gemv_batch3", "topk_softmax_batched",
+                                               "gate_up_batch3_t", "silu_down_batch3_t",
+                                               "shared_gate_up_bf16", "shared_silu_mul",
+                                               "shared_down_bf16", "blend_batch3"}));
+  EXPECT_EQ(ContractOf(PathId::kK3, problem).Name(), "production, shared silu_mul");
+  problem.layout = Layout::kHybrid;
+  EXPECT_EQ(Land(PathId::kK3, problem).ToText(), "k3 -> batched (mixed_needs_batch3_t)");
+  problem.layout = Layout::kTransposed;
+  problem.ep = 2;
+  EXPECT_EQ(Decide(PathId::kK3, problem).rule, "mixed_needs_batch3_t");
+}
+
 TEST(Paths, ThatAreNotBuiltSaySo) {
-  for (const PathId path : {PathId::kAtomicC4, PathId::kFp8Grouped, PathId::kPrefill})
+  for (const PathId path : {PathId::kAtomicC4, PathId::kPrefill})
     EXPECT_EQ(Decide(path, K3(Format::kNvfp4, Layout::kRowMajor)).rule, "not_built_path");
 }
 

@@ -25,7 +25,7 @@ const std::vector<CheckInfo>& AllChecks() {
        "which single fault would have slipped through"},
       {"fused", Checks::kFast,
        "the path's error against real arithmetic is no larger and no more biased than its "
-       "fallback's",
+       "fallback's; its bits are the fallback's where it promises them",
        "what path and fallback have wrong alike, and differences that the case is too small to "
        "show"},
       {"repeat", Checks::kStandard,

@@ -11,6 +11,8 @@
 #include "oracle/bf16_value.h"
 #include "oracle/launches_check.h"
 #include "oracle/numeric_check.h"
+#include "oracle/same_bits.h"
+#include "oracle/stage_check.h"
 
 namespace assay {
 namespace {
@@ -163,6 +165,20 @@ FusedResult CheckFused(const CaseContext& context, const RunRecord& path,
                               "{:.3g}, room {:.3g}",
                               comparison.bias, comparison.fallback_bias, comparison.room));
   return result;
+}
+
+std::vector<Finding> CheckFallbackBits(const CaseContext& context, const RunRecord& path,
+                                       const RunRecord& fallback) {
+  const auto difference = FirstDifference(context, path, fallback, Compared::kResults);
+  if (!difference) return {};
+  Finding finding = NewFinding(context, "fused", "bits_differ",
+                               KernelOf(path, StageOfTensor(difference->tensor)));
+  finding.summary = fmt::format(
+      "the path promises its fallback's bits: {} at {} is {}, the fallback's is {}; {} of {}",
+      difference->tensor, difference->where, difference->left, difference->right, difference->count,
+      difference->total);
+  difference->AddTo(finding, "path", "fallback");
+  return {finding};
 }
 
 }  // namespace assay

@@ -1,4 +1,5 @@
-// A path must be no less accurate than the path it replaces, both measured against the double leg.
+// A path must be no less accurate than the path it replaces, both measured against the double leg;
+// where it promises the other's bits, these are compared.
 #pragma once
 
 #include <string>
@@ -20,5 +21,9 @@ double RatioLimit(double freedom);
 FusedResult CheckFused(const CaseContext& context, const RunRecord& path,
                        const OutputExpected& path_expected, const RunRecord& fallback,
                        const OutputExpected& fallback_expected);
+
+// For a path that promises the bits of its fallback: ids, weights and output.
+std::vector<Finding> CheckFallbackBits(const CaseContext& context, const RunRecord& path,
+                                       const RunRecord& fallback);
 
 }  // namespace assay

@@ -169,5 +169,27 @@ TEST(FusedCheck, HasNoOpinionOnAHandfulOfElements) {
   EXPECT_GT(RatioLimit(0.25), 1e6);
 }
 
+TEST(FallbackBits, OfAPathThatPromisesThemAreComparedToTheLast) {
+  const ScriptedCase c = MakeScriptedCase();
+  const RunRecord fallback = MakeScriptedRun(c.layer.problem);
+  RunRecord path = fallback;
+  EXPECT_TRUE(CheckFallbackBits(c.context(), path, fallback).empty());
+  path.output[67] ^= 1;
+  const auto findings = CheckFallbackBits(c.context(), path, fallback);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].check, "fused");
+  EXPECT_EQ(findings[0].error_class, "bits_differ");
+  EXPECT_NE(findings[0].summary.find("token 1, column 3"), std::string::npos)
+      << findings[0].summary;
+}
+
+TEST(FallbackBits, ShowAWeightThatTheOutputHides) {
+  const ScriptedCase c = MakeScriptedCase();
+  const RunRecord fallback = MakeScriptedRun(c.layer.problem);
+  RunRecord path = fallback;
+  path.weights[2] = 0.25f;
+  ASSERT_EQ(CheckFallbackBits(c.context(), path, fallback).size(), 1u);
+}
+
 }  // namespace
 }  // namespace assay

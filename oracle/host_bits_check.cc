@@ -6,28 +6,18 @@
 #include "oracle/stage_check.h"
 
 namespace assay {
-namespace {
-
-std::string StageOf(const std::string& tensor) {
-  if (tensor == "logits") return "router";
-  if (tensor == "ids" || tensor == "weights") return "selection";
-  return tensor == "output" ? "blend" : tensor;
-}
-
-}  // namespace
-
 std::vector<Finding> CheckHostBits(const CaseContext& context, const RunRecord& run,
                                    const RunRecord& replay) {
   const auto difference = FirstDifference(context, run, replay, Compared::kEverything);
   if (!difference) return {};
-  Finding finding =
-      NewFinding(context, "host_bits", "bits_differ", KernelOf(run, StageOf(difference->tensor)));
+  Finding finding = NewFinding(context, "host_bits", "bits_differ",
+                               KernelOf(run, StageOfTensor(difference->tensor)));
   finding.summary =
       fmt::format("GPU and host executor differ: {} at {}: GPU {}, host {}; {} of {} elements",
                   difference->tensor, difference->where, difference->left, difference->right,
                   difference->count, difference->total);
   difference->AddTo(finding, "gpu", "host");
-  AddEvidence(finding, "stage", StageOf(difference->tensor));
+  AddEvidence(finding, "stage", StageOfTensor(difference->tensor));
   return {finding};
 }
 

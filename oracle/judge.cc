@@ -83,7 +83,7 @@ class CaseJudge {
     const Landing& landing = context_.landing;
     verdict_.landing = landing;
     verdict_.kernels = FoldedKernels(run_);
-    verdict_.contract = contract_.name;
+    verdict_.contract = contract_.Name();
     verdict_.output_hash = OutputHash(run_);
     verdict_.work.launches = static_cast<std::int64_t>(run_.launches.size());
     std::set<std::uint32_t> experts;
@@ -149,6 +149,10 @@ class CaseJudge {
   void JudgeFused(const LayerReference& reference, const RouterExpected& router,
                   const OutputExpected& expected) {
     if (candidates_.fallback == nullptr) return;
+    // Such a path is as inaccurate as it declares; the numeric check holds it to that.
+    if (RoundingPoints(contract_.routed) >
+        RoundingPoints(ContractOf(PathId::kBatched, problem()).routed))
+      return NotFused("the path's contract rounds more often than its fallback's");
     if (!SafeUnchecked(run_)) return NotFused("the path itself reads or writes outside");
     const RunRecord fallback = Run(*candidates_.fallback, {}, "fallback_run");
     if (!SafeUnchecked(fallback)) return NotFused("the fallback reads or writes outside");
@@ -159,6 +163,8 @@ class CaseJudge {
     FusedResult fused = CheckFused(context_, run_, expected, fallback, same ? expected : other);
     if (!fused.not_judged.empty()) NotFused(fused.not_judged);
     Add(std::move(fused.findings));
+    if (KeepsFallbackBits(context_.landing.landed))
+      Add(CheckFallbackBits(context_, run_, fallback));
   }
 
   void NotFused(const std::string& reason) {
@@ -204,7 +210,7 @@ class CaseJudge {
   }
 
   CaseContext context_;
-  Contract contract_;
+  PathContract contract_;
   Candidates candidates_;
   Checks level_;
   Verdict verdict_;

@@ -24,7 +24,7 @@ TEST(WeightTensorNames, OfOtherTensorsAreNotTaken) {
   EXPECT_EQ(ParseWeightTensor("gate_out"), std::nullopt);
 }
 
-TEST(ScaleShapes, ExistForFormatsWithScalesOfOneByte) {
+TEST(ScaleShapes, ExistForFormatsWithScales) {
   Problem p;
   p.format = Format::kBf16;
   EXPECT_EQ(ShapeOfScales({}, p), std::nullopt);
@@ -45,17 +45,32 @@ TEST(ScaleShapes, OfTheSharedExpertFollowItsOwnFormatAndWidth) {
   EXPECT_EQ(ShapeOfScales({Projection::kUp, kSharedExpert, true, false}, p)->Bytes(), 32 * 4);
 }
 
-RC_GTEST_PROP(ScaleShapes, TranslateEachByteToTheWeightThatThePlacementPutsThere, ()) {
+TEST(ScaleShapes, OfBlockFp8ServeRowsAndColumnsOf128AndCountFourBytes) {
   Problem p;
-  p.format = *rc::gen::element(Format::kNvfp4, Format::kMxfp4);
-  p.hidden = 32 * *rc::gen::inRange(1, 6);
-  p.inter = 32 * *rc::gen::inRange(1, 6);
+  p.format = Format::kFp8Block;
+  p.hidden = 300;
+  p.inter = 130;
+  const auto shape = *ShapeOfScales({Projection::kGate, 5, true, false}, p);
+  EXPECT_EQ(shape.Scales(), 2 * 3);
+  EXPECT_EQ(shape.Bytes(), 24);
+  EXPECT_EQ(shape.placement.UnitOf({129, 256}), 5);
+  EXPECT_EQ(ScaleText({Projection::kGate, 5, true, false}, shape, 5),
+            "expert 5 gate rows 128..255 group 2 (columns 256..383)");
+}
+
+RC_GTEST_PROP(ScaleShapes, TranslateEachScaleToTheWeightThatThePlacementPutsThere, ()) {
+  Problem p;
+  p.format = *rc::gen::element(Format::kNvfp4, Format::kMxfp4, Format::kFp8Block);
+  p.hidden = 32 * *rc::gen::inRange(1, 16);
+  p.inter = 32 * *rc::gen::inRange(1, 16);
+  const bool transposed = p.format != Format::kFp8Block && *rc::gen::arbitrary<bool>();
   const auto projection = *rc::gen::element(Projection::kGate, Projection::kUp, Projection::kDown);
-  const auto shape = *ShapeOfScales({projection, 3, true, *rc::gen::arbitrary<bool>()}, p);
-  const auto byte = *rc::gen::inRange<std::int64_t>(0, shape.Bytes());
-  const int column = shape.GroupOf(byte) * shape.group + *rc::gen::inRange(0, shape.group);
-  RC_ASSERT(shape.RowOf(byte) < shape.rows && shape.GroupOf(byte) < shape.groups);
-  RC_ASSERT(shape.placement.UnitOf({shape.RowOf(byte), column}) == byte);
+  const auto shape = *ShapeOfScales({projection, 3, true, transposed}, p);
+  const auto scale = *rc::gen::inRange<std::int64_t>(0, shape.Scales());
+  const int column = shape.GroupOf(scale) * shape.group + *rc::gen::inRange(0, shape.group);
+  const int row = shape.RowOf(scale) + *rc::gen::inRange(0, shape.band);
+  RC_ASSERT(shape.RowOf(scale) < shape.rows && shape.GroupOf(scale) < shape.groups);
+  RC_ASSERT(shape.placement.UnitOf({row, column}) == scale);
 }
 
 TEST(ScaleShapes, AreNamedForAReader) {

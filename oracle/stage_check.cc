@@ -95,4 +95,10 @@ std::string KernelOf(const RunRecord& run, std::string_view stage) {
   return found;
 }
 
+std::string StageOfTensor(const std::string& tensor) {
+  if (tensor == "logits") return "router";
+  if (tensor == "ids" || tensor == "weights") return "selection";
+  return tensor == "output" ? "blend" : tensor;
+}
+
 }  // namespace assay

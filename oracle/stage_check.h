@@ -29,4 +29,7 @@ const StageResult* FirstWrong(const std::vector<StageResult>& stages);
 // if none says so.
 std::string KernelOf(const RunRecord& run, std::string_view stage);
 
+// The stage whose tensor (as in same_bits.h) differs.
+std::string StageOfTensor(const std::string& tensor);
+
 }  // namespace assay

@@ -11,7 +11,7 @@
 
 namespace assay {
 
-struct Contract;  // rounding_contract.h
+struct PathContract;  // rounding_contract.h
 
 // A BF16 interval per element, as doubles on the BF16 grid; an observed value is admissible iff
 // low <= value <= high. NaN bounds mean: only NaN is admissible there; `nan`: NaN is admissible too
@@ -64,7 +64,7 @@ class LayerReference {
   explicit LayerReference(const LayerData& layer,
                           Accumulation accumulation = Accumulation::kAnyOrder);
   // Another rounding contract than production's.
-  LayerReference(const LayerData& layer, const Contract& contract);
+  LayerReference(const LayerData& layer, const PathContract& contract);
   ~LayerReference();
 
   const RouterExpected& Router() const;

@@ -261,6 +261,7 @@ void EvaluateBatches(std::vector<ExpertBatch> batches, const ExpertInput& input,
   for (std::size_t i = 0; i < batches.size(); ++i) {
     works[i].batch = std::move(batches[i]);
     works[i].rules = rules;
+    if (works[i].batch.contract) works[i].rules.contract = *works[i].batch.contract;
   }
   GateAndUp(works, input);
   for (Work& work : works) SizeActivations(work);

@@ -22,8 +22,9 @@ struct TokenResult {
 // One expert and the tokens to evaluate with it.
 struct ExpertBatch {
   const ExpertWeights* weights = nullptr;
-  std::vector<int> columns;           // of the input
-  std::vector<TokenResult*> results;  // one a column, to be filled
+  std::vector<int> columns;            // of the input
+  std::vector<TokenResult*> results;   // one a column, to be filled
+  const Contract* contract = nullptr;  // null: that of the rules
 };
 
 // What experts read, [hidden, columns]: as stored, and before any rounding.

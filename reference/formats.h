@@ -55,13 +55,6 @@ constexpr ScaleGrid ScaleGridOf(Format format, int rows, int columns) {
 // otherwise one line that names the value and the rule.
 std::optional<std::string> CannotCarry(Format format, int k_dim);
 
-// What the inner dimension must be a multiple of; 1: it may be any.
-constexpr int WholeGroup(Format format) {
-  const bool packed_by_group =
-      IsFp4(format) || format == Format::kInt4G32 || format == Format::kInt4G128;
-  return packed_by_group ? GroupSize(format) : 1;
-}
-
 // Whether the builder and the reference have the format.
 constexpr bool IsBuilt(Format format) {
   return IsFp4(format) || IsFp8(format) || format == Format::kBf16;

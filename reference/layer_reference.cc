@@ -114,7 +114,7 @@ struct LayerReference::State {
   using Key = std::pair<int, int>;  // expert, column of the input
 
   const LayerData& layer;
-  Contract contract;
+  Contract contract, shared_contract;
   RouterExpected router;
   ExpertInput input;  // of rows; where weights are on inputs, of rows and then of slots
   std::vector<TokenResult> identity;
@@ -122,8 +122,11 @@ struct LayerReference::State {
   std::mutex mutex;
   std::map<Key, TokenResult> cache;
 
-  State(const LayerData& data, const Contract& wanted, RouterExpected expected)
-      : layer(data), contract(ContractOf(data.problem, wanted)), router(std::move(expected)) {
+  State(const LayerData& data, const PathContract& wanted, RouterExpected expected)
+      : layer(data),
+        contract(ContractOf(data.problem, wanted.routed)),
+        shared_contract(ContractOf(data.problem, wanted.shared)),
+        router(std::move(expected)) {
     input.stored = input.exact = InputMatrix(layer);
     identity = IdentityResults(layer.problem, input.stored);
   }
@@ -176,6 +179,7 @@ struct LayerReference::State {
     if (cache.contains({expert, column})) return;
     ExpertBatch& batch = missing[expert];
     batch.weights = &Weights(expert);
+    if (expert == kShared) batch.contract = &shared_contract;
     batch.columns.push_back(column);
     batch.results.push_back(&cache[{expert, column}]);
   }
@@ -378,8 +382,8 @@ Accumulation RouterOrder(const Contract& contract) {
 LayerReference::LayerReference(const LayerData& layer, Accumulation accumulation)
     : LayerReference(layer, ProductionWith(accumulation)) {}
 
-LayerReference::LayerReference(const LayerData& layer, const Contract& contract)
-    : state_(new State(layer, contract, ExpectRouter(layer, RouterOrder(contract)))) {}
+LayerReference::LayerReference(const LayerData& layer, const PathContract& contract)
+    : state_(new State(layer, contract, ExpectRouter(layer, RouterOrder(contract.routed)))) {}
 
 LayerReference::~LayerReference() = default;
 

@@ -64,6 +64,17 @@ const std::vector<Contract>& All() {
 
 }  // namespace
 
+int RoundingPoints(const Contract& contract) {
+  return (contract.gate_up == Store::kBf16) + (contract.act == Store::kBf16) +
+         (contract.down == Store::kBf16) + (contract.blend == Blend::kTwoRoundings);
+}
+
+std::string PathContract::Name() const {
+  std::string name(routed.name);
+  if (shared.name != routed.name) name += ", shared " + std::string(shared.name);
+  return name;
+}
+
 std::span<const Contract> Contracts() { return All(); }
 
 const Contract& ContractNamed(std::string_view name) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "reference/contract.h"
@@ -73,6 +74,21 @@ struct Contract {
   bool identity_apart = false;
   // What gate and up become; LayerReference takes it from the problem.
   ExpertRule expert = {};
+};
+
+// How many of gate and up, activation, down and blend are stored in BF16 beyond the output.
+int RoundingPoints(const Contract& contract);
+
+// A layer step's contract: a pass of its own for the shared expert may round elsewhere. How the
+// terms are blended is the routed contract's.
+struct PathContract {
+  Contract routed, shared;
+
+  // Implicit: one contract for all experts.
+  PathContract(const Contract& both) : routed(both), shared(both) {}
+  PathContract(const Contract& of_routed, const Contract& of_shared)
+      : routed(of_routed), shared(of_shared) {}
+  std::string Name() const;  // "production", "production, shared silu_mul"
 };
 
 // production silu_mul atomic_c4 batched_blend act_pair act_bf16 hopper_bf16 w8a8_token w8a8_block

@@ -12,6 +12,7 @@ using P = const Problem&;
 bool IsTransposed(P p) { return p.layout == Layout::kTransposed; }
 bool IsNvfp4(P p) { return p.format == Format::kNvfp4; }
 bool IsMxfp4(P p) { return p.format == Format::kMxfp4; }
+bool IsFp8Block(P p) { return p.format == Format::kFp8Block; }
 bool IsGated(P p) { return p.shared && p.shared_gate == SharedGate::kSigmoid; }
 bool Always(P) { return true; }
 
@@ -25,9 +26,16 @@ struct Row {
 const std::vector<PathId> kAll = {PathId::kSingle, PathId::kK3, PathId::kBatched};
 const std::vector<PathId> kPerToken = {PathId::kSingle, PathId::kBatched};
 const std::vector<PathId> kOnlyK3 = {PathId::kK3};
+const std::vector<PathId> kOnlySingle = {PathId::kSingle};
+const std::vector<PathId> kFp8Paths = {PathId::kSingle, PathId::kK2, PathId::kK3, PathId::kBatched,
+                                       PathId::kFp8Grouped};
 
 // Sorted by name.
 const std::vector<Row> kRows = {
+    {"act_buffer_of_1024", "fixed-size shared buffer", "memory",
+     "silu_down holds its activations in 1,024 floats, whatever the experts' width", kOnlySingle,
+     [](P p) { return IsFp8Block(p) && p.inter > 1024; },
+     "path=single format=fp8_block layout=row_major rows=1 hidden=8 inter=1032 experts=1 top_k=1"},
     {"barrier_after_early_return", "barrier after early return", "memory",
      "threads without an output return before the barrier that fills shared memory", kOnlyK3,
      [](P p) { return IsNvfp4(p) && IsTransposed(p) && p.hidden % 32 != 0; },
@@ -39,6 +47,11 @@ const std::vector<Row> kRows = {
      "the blend is launched for one token more than the step has", kOnlyK3,
      [](P p) { return IsNvfp4(p) && !p.shared; },
      "path=k3 format=nvfp4 layout=row_major rows=3 hidden=16 inter=16 experts=2 top_k=1"},
+    {"clamp_in_one_silu_down", "undeclared clamp", "numeric",
+     "one silu_down kernel clamps gate and up at +-10", kOnlySingle,
+     [](P p) { return IsFp8Block(p) && p.data == DataDraw::kOutlier; },
+     "path=single format=fp8_block layout=row_major rows=1 hidden=128 inter=64 experts=2 top_k=1 "
+     "data=outlier"},
     {"down_of_next_expert", "in-bounds read of another expert", "ownership",
      "the down projection reads the table entry after the chosen expert's", kAll,
      [](P p) { return p.experts >= 4; },
@@ -55,13 +68,54 @@ const std::vector<Row> kRows = {
      "each output also reads its neighbour's scale and throws it away", kOnlyK3,
      [](P p) { return IsNvfp4(p) && IsTransposed(p); },
      "path=k3 format=nvfp4 layout=transposed rows=3 hidden=32 inter=16 experts=2 top_k=1"},
+    {"fp8_nan_codes_kept", "code-word decode", "numeric",
+     "the NaN codes of an E4M3 payload stay NaN, where production reads 0", kFp8Paths,
+     [](P p) {
+       return IsFp8Block(p) && p.data == DataDraw::kExtreme && p.codes == CodePolicy::kProduction;
+     },
+     "path=single format=fp8_block layout=row_major rows=1 hidden=64 inter=32 experts=2 top_k=1 "
+     "data=extreme"},
+    {"fp8_null_gate_blend", "null shared gate unchecked", "memory",
+     "the blend of FP8 K=3 computes the shared gate of a layer that has none", kOnlyK3,
+     [](P p) { return IsFp8Block(p) && p.shared && p.shared_gate == SharedGate::kNone; },
+     "path=k3 format=fp8_block layout=row_major rows=3 hidden=16 inter=16 experts=2 top_k=1 "
+     "shared=fp8_block shared_gate=none"},
+    {"fp8_scales_of_64", "scale group size mixed up", "ownership",
+     "blocks of 64 rows and columns are taken for those of 128", kFp8Paths,
+     [](P p) { return IsFp8Block(p) && p.hidden > 128 && p.inter > 128; },
+     "path=single format=fp8_block layout=row_major rows=1 hidden=144 inter=136 experts=1 top_k=1"},
+    {"grouped_lane_order",
+     "a promise of equal bits broken",
+     "fused",
+     "the grouped FP8 path sums one expert's rows in another order than the loop over tokens",
+     {PathId::kFp8Grouped},
+     IsFp8Block,
+     "path=fp8_grouped format=fp8_block layout=row_major rows=3 hidden=256 inter=128 experts=2 "
+     "top_k=2"},
+    {"k3_bf16_reads_freed_fp8", "use after free", "memory",
+     "K=3 without its BF16 guard reads the FP8 originals that were freed at load", kOnlyK3,
+     [](P p) { return p.format == Format::kBf16 && !p.shared; },
+     "path=k3 format=bf16 layout=row_major rows=3 hidden=16 inter=16 experts=2 top_k=1"},
     {"k3_e8m0_unguarded", "scale group size mixed up", "memory",
      "K=3 verify without its E8M0 guard: the group-16 batch3_t kernel walks group-32 tables",
      kOnlyK3, IsMxfp4,
      "path=k3 format=mxfp4 layout=transposed rows=3 hidden=64 inter=32 experts=2 top_k=1"},
+    {"k_tail_dropped", "tail columns dropped", "numeric",
+     "columns after the last whole step of 16 are left out", kOnlySingle,
+     [](P p) { return IsFp8Block(p) && p.hidden % 16 != 0; },
+     "path=single format=fp8_block layout=row_major rows=1 hidden=72 inter=32 experts=2 top_k=1"},
     {"nibbles_swapped", "code-word decode", "numeric",
      "the high nibble is taken for the even column", kAll, IsNvfp4,
      "path=single format=nvfp4 layout=transposed rows=1 hidden=32 inter=16 experts=2 top_k=1"},
+    {"null_shared_unchecked", "null shared expert unchecked", "memory",
+     "the fused kernels of a mixed layer run the shared expert from null pointers", kOnlyK3,
+     [](P p) { return IsNvfp4(p) && IsTransposed(p) && p.shared == Format::kBf16; },
+     "path=k3 format=nvfp4 layout=transposed rows=3 hidden=16 inter=16 experts=2 top_k=1 "
+     "shared=bf16"},
+    {"ragged_rows_skip_barrier", "barrier after early return", "memory",
+     "warps without an output return before the barrier when the rows are no multiple of 8",
+     kOnlySingle, [](P p) { return IsFp8Block(p) && p.hidden % 8 != 0 && p.hidden % 8 <= 6; },
+     "path=single format=fp8_block layout=row_major rows=1 hidden=20 inter=16 experts=1 top_k=1"},
     {"scale2_missing", "global scale missing", "numeric",
      "the FP32 scale of the matrix is left out", kAll, IsNvfp4,
      "path=single format=nvfp4 layout=row_major rows=1 hidden=32 inter=16 experts=2 top_k=1"},

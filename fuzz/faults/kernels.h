@@ -54,4 +54,124 @@ struct AccumulatingSiluDown : SiluDownTransposed<Routed, Shared, kChecked> {
   }
 };
 
+// Columns after the last whole step of a lane are dropped.
+template <class Format, int kStep, bool kChecked>
+struct TailDroppingGateUp : GateUpRowMajor<Format, Format, kStep, kChecked> {
+  using Base = GateUpRowMajor<Format, Format, kStep, kChecked>;
+  using Args = typename Base::Args;
+
+  constexpr void operator()(Context auto& context, const Args& args) const {
+    const Index3 block = context.Block();
+    const int warp = context.Thread() / kWarpSize;
+    const int first = block.x * Base::kRowsPerBlock + warp * Base::kRowsPerWarp;
+    const int whole = args.hidden / kStep * kStep;
+    const auto input = args.Input(context, block.y);
+    const auto value = [&](int column) { return column < whole ? input(column) : 0.0f; };
+    const auto outputs = [&](auto format, const auto& matrix) {
+      for (int row = first; row < first + Base::kRowsPerWarp && row < args.inter; ++row) {
+        const float sum = context.WarpSum(
+            LaneDotRowMajor<decltype(format), kStep>(context, matrix, args.hidden, row, value));
+        if (context.Thread() % kWarpSize == 0) args.Store(context, block.z, block.y, row, sum);
+      }
+    };
+    ForSlot<Format, Format>(context, args.slots, block.y, args.ids, args.tables[block.z], outputs);
+  }
+};
+
+// Warps without an output leave before the barrier: the last block of rows that are no multiple of
+// eight.
+template <class Format, int kStep, bool kChecked>
+struct ImpatientSiluDown : SiluDownRowMajor<Format, Format, kStep, kChecked> {
+  using Base = SiluDownRowMajor<Format, Format, kStep, kChecked>;
+  using Args = typename Base::Args;
+
+  constexpr void operator()(Context auto& context, const Args& args) const {
+    const int warp = context.Thread() / kWarpSize;
+    if (context.Block().x * Base::kRowsPerBlock + warp * Base::kRowsPerWarp >= args.hidden) return;
+    Base{}(context, args);
+  }
+};
+
+// How a wrong kernel fills its activations.
+struct BufferOf1024 {
+  static constexpr int Floats(int) { return 1024; }
+  static constexpr float Clamp(float x) { return x; }
+};
+struct ClampedAtTen {
+  static constexpr int Floats(int inter) { return inter; }
+  static constexpr float Clamp(float x) { return fminf(fmaxf(x, -10.0f), 10.0f); }
+};
+template <class Rule, class Format, int kStep, bool kChecked>
+struct OddSiluDown {
+  using Plain = SiluDownRowMajor<Format, Format, kStep, kChecked>;
+  using Args = typename Plain::Args;
+  static constexpr int kThreads = Plain::kThreads;
+
+  static LaunchShape Shape(const Args& args) {
+    LaunchShape shape = Plain::Shape(args);
+    shape.shared_bytes = Rule::Floats(args.inter) * static_cast<int>(sizeof(float));
+    return shape;
+  }
+
+  constexpr void operator()(Context auto& context, const Args& args) const {
+    const Index3 block = context.Block();
+    const auto shared = context.template Shared<float>(Rule::Floats(args.inter));
+    Tag tag;
+    tag.name = "shared memory: activation";
+    tag.extent = static_cast<Index>(shared.size());
+    const View<float, kChecked> activation(shared.data(), tag);
+    Fill(context, args, activation);
+    context.Barrier();
+    const int first =
+        block.x * Plain::kRowsPerBlock + context.Thread() / kWarpSize * Plain::kRowsPerWarp;
+    const auto value = [&](int column) { return activation.Load(context, column); };
+    const auto outputs = [&](auto format, const auto& matrix) {
+      for (int row = first; row < first + Plain::kRowsPerWarp && row < args.hidden; ++row) {
+        const float sum = context.WarpSum(
+            LaneDotRowMajor<decltype(format), kStep>(context, matrix, args.inter, row, value));
+        if (context.Thread() % kWarpSize == 0) args.Store(context, block.y, row, sum);
+      }
+    };
+    ForSlot<Format, Format>(context, args.slots, block.y, args.ids, args.table, outputs);
+  }
+
+ private:
+  static constexpr void Fill(Context auto& context, const Args& args,
+                             const View<float, kChecked>& activation) {
+    const int slot = context.Block().y;
+    const bool is_shared = args.slots.IsShared(slot);
+    const auto& gate = is_shared ? args.shared_gate : args.routed_gate;
+    const auto& up = is_shared ? args.shared_up : args.routed_up;
+    const Index first = Index{is_shared ? slot - args.slots.Routed() : slot} * args.inter;
+    for (int i = context.Thread(); i < args.inter; i += kThreads) {
+      const float silu = Silu(Rule::Clamp(gate.Load(context, first + i).ToFloat()));
+      const float up_value = Rule::Clamp(up.Load(context, first + i).ToFloat());
+      activation.Store(context, i, silu * up_value);
+    }
+  }
+};
+
+template <class Format, int kStep, bool kChecked>
+using PlainGateUp = GateUpRowMajor<Format, Format, kStep, kChecked>;
+template <class Format, int kStep, bool kChecked>
+using PlainSiluDown = SiluDownRowMajor<Format, Format, kStep, kChecked>;
+template <class Format, int kStep, bool kChecked>
+using SmallBufferSiluDown = OddSiluDown<BufferOf1024, Format, kStep, kChecked>;
+template <class Format, int kStep, bool kChecked>
+using ClampingSiluDown = OddSiluDown<ClampedAtTen, Format, kStep, kChecked>;
+
+// The first group is summed in another lane order.
+template <class Format>
+struct OneGroupInAnotherOrder : LaneProduct<Format, 16> {
+  template <bool kChecked, class Matrix, class Value, class Store>
+  static constexpr void Run(Context auto& context, const ExpertGroups<kChecked>& groups,
+                            const Matrix& matrix, int rows, int columns, const Value& value,
+                            const Store& store) {
+    if (context.Block().y == 0)
+      LaneProduct<Format, 8>::Run(context, groups, matrix, rows, columns, value, store);
+    else
+      LaneProduct<Format, 16>::Run(context, groups, matrix, rows, columns, value, store);
+  }
+};
+
 }  // namespace assay::faults

@@ -35,6 +35,10 @@ struct TruncatedScale : Nvfp4Kernel {
   }
 };
 
+struct Fp8ScalesOf64 : Fp8Kernel {
+  static constexpr int kBlock = 64;
+};
+
 // Equal scores: the later lane wins, then the later expert of the lane.
 struct LaterLaneWins {
   static constexpr bool Better(const Candidate& a, const Candidate& b) {
@@ -67,6 +71,10 @@ template <class Format>
 struct WithMxfp4 : ProductionPolicy {
   using Mxfp4 = Format;
   using Mxfp4Standard = Format;
+};
+template <class Format>
+struct WithFp8 : ProductionPolicy {
+  using Fp8 = Format;
 };
 template <class Rule>
 struct WithBlend : ProductionPolicy {

@@ -77,6 +77,78 @@ struct WithKernels : PathProgram<ProductionPolicy> {
   }
 };
 
+// The blend of FP8 K=3 computes the shared gate whether or not there is one.
+struct NullGateUnchecked : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    const TokenRange all{0, layer.problem->rows, 0};
+    RunRoute<ProductionPolicy, 3>(machine, layer, PathId::kK3);
+    RunExperts<ProductionPolicy, 8>(machine, layer, PathId::kK3, all);
+    const Problem& p = *layer.problem;
+    machine.Launch("blend_batch3", Blend<BlendRule, Machine::kChecked>{},
+                   {p.rows, p.hidden, p.top_k, true, true, layer.input, layer.shared_gate,
+                    AsInput(layer.work.weights), AsInput(layer.work.down),
+                    AsInput(layer.work.shared_down), layer.work.output});
+    machine.TokensDone(all);
+  }
+};
+
+// K=3 on BF16 experts reads the FP8 originals, which were freed when they were dequantised.
+struct ReadsFreedFp8 : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    const TokenRange all{0, layer.problem->rows, 0};
+    RunRoute<ProductionPolicy, 3>(machine, layer, PathId::kK3);
+    LaunchFp8Experts<ProductionPolicy, 8>(machine, "gate_up_batch3_fp8", "silu_down_batch3_fp8",
+                                          layer, all);
+    LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all);
+    machine.TokensDone(all);
+  }
+};
+
+// The fused kernels of a mixed layer run its shared expert too, from null pointers.
+struct NullSharedUnchecked : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    using F = ProductionPolicy::Nvfp4;
+    const TokenRange all{0, layer.problem->rows, 0};
+    RunRoute<ProductionPolicy, 3>(machine, layer, PathId::kK3);
+    auto gate_up = GateUpArgsOf(layer, layer.transposed, all);
+    auto down = SiluDownArgsOf(layer, layer.transposed, all);
+    gate_up.slots.has_shared = down.slots.has_shared = true;
+    machine.Launch("gate_up_batch3_t", GateUpTransposed<F, F, Machine::kChecked>{}, gate_up);
+    machine.Launch("silu_down_batch3_t", SiluDownTransposed<F, F, Machine::kChecked>{}, down);
+    LaunchSharedBf16(machine, layer, all);
+    LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all);
+    machine.TokensDone(all);
+  }
+};
+
+// FP8 single-token decode with other expert kernels.
+template <template <class, int, bool> class GateUp, template <class, int, bool> class SiluDown>
+struct SingleFp8With : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    using F = ProductionPolicy::Fp8;
+    const TokenRange all{0, layer.problem->rows, 0};
+    RunRoute<ProductionPolicy, 1>(machine, layer, PathId::kSingle);
+    machine.Launch("gate_up_fp8", GateUp<F, 16, Machine::kChecked>{},
+                   GateUpArgsOf(layer, layer.fp8, all));
+    machine.Launch("silu_down_fp8", SiluDown<F, 16, Machine::kChecked>{},
+                   SiluDownArgsOf(layer, layer.fp8, all));
+    LaunchBlend<ProductionPolicy>(machine, "blend", layer, all);
+    machine.TokensDone(all);
+  }
+};
+
+// One expert's group is summed in another order than the loop over tokens sums it.
+struct GroupedLaneOrder : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    RunFp8Grouped<OneGroupInAnotherOrder, ProductionPolicy>(machine, layer);
+  }
+};
+
 // The down projection takes the table entry after the chosen expert's.
 struct DownOfNextExpert : PathProgram<ProductionPolicy> {
   template <class Machine>
@@ -122,6 +194,17 @@ bool VisitProgram(std::string_view name, PathId path, const Visit& visit) {
   if (name == "scratch_not_cleared")
     return own(WithKernels<GateUpTransposed, AccumulatingSiluDown>{});
   if (name == "down_of_next_expert") return own(DownOfNextExpert{});
+  if (name == "fp8_nan_codes_kept") return with(WithFp8<Fp8StandardKernel>{});
+  if (name == "fp8_scales_of_64") return with(WithFp8<Fp8ScalesOf64>{});
+  if (name == "fp8_null_gate_blend") return own(NullGateUnchecked{});
+  if (name == "k3_bf16_reads_freed_fp8") return own(ReadsFreedFp8{});
+  if (name == "null_shared_unchecked") return own(NullSharedUnchecked{});
+  if (name == "k_tail_dropped") return own(SingleFp8With<TailDroppingGateUp, PlainSiluDown>{});
+  if (name == "ragged_rows_skip_barrier")
+    return own(SingleFp8With<PlainGateUp, ImpatientSiluDown>{});
+  if (name == "act_buffer_of_1024") return own(SingleFp8With<PlainGateUp, SmallBufferSiluDown>{});
+  if (name == "clamp_in_one_silu_down") return own(SingleFp8With<PlainGateUp, ClampingSiluDown>{});
+  if (name == "grouped_lane_order") return own(GroupedLaneOrder{});
   return false;
 }
 

@@ -20,12 +20,15 @@ struct LaunchShape {
 
 template <class C>
 concept Context = requires(C& context, float value, float* target, std::uint8_t* ledger,
-                           const Fault& fault) {
+                           const Fault& fault, float (&sums)[4], const std::uint32_t (&a)[4],
+                           const std::uint32_t (&b)[2]) {
   { context.Block() } -> std::same_as<Index3>;
   { context.Thread() } -> std::same_as<int>;
   context.Barrier();
   { context.ShuffleXor(value, 1) } -> std::same_as<float>;
   { context.WarpSum(value) } -> std::same_as<float>;  // tree over lanes: 16, 8, 4, 2, 1
+  // One lane's part of D = A B + C on tensor cores, m16n8k16, BF16 pairs, FP32 sums.
+  context.Mma(sums, a, b);
   { context.template Shared<float>(1) } -> std::same_as<std::span<float>>;  // what was granted
   { context.AtomicAdd(target, value) } -> std::same_as<float>;
   context.Report(fault);               // fills in block and thread

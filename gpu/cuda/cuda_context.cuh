@@ -34,6 +34,15 @@ class CudaContext {
     return value;
   }
 
+  __device__ void Mma(float (&c)[4], const std::uint32_t (&a)[4],
+                      const std::uint32_t (&b)[2]) const {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+
   // What the launch granted, not what the kernel asks for: an overflow is then a named fault.
   template <class T>
   __device__ std::span<T> Shared(int count) {

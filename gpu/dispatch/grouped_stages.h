@@ -2,7 +2,8 @@
 #pragma once
 
 #include "gpu/dispatch/stages.h"
-#include "gpu/kernels/grouped_experts.h"
+#include "gpu/kernels/batched_blend.h"
+#include "gpu/kernels/grouped_gemm.h"
 
 namespace assay {
 
@@ -23,28 +24,60 @@ ExpertGroups<Machine::kChecked> LaunchGroupRows(Machine& machine,
   return {AsInput(work.group_begins), AsInput(work.group_experts), AsInput(work.group_order)};
 }
 
-// The kernels of one FP8 format; a planted fault brings others.
-template <class Format, bool kChecked>
-struct GroupedFp8Kernels {
-  using GateUp = GroupedGateUp<Format, 16, kChecked>;
-  using Down = GroupedDown<Format, 16, kChecked>;
-};
-
-// gate and up, activation, down of all tokens, each expert's weights once; as batched sums them.
-template <class Kernels, class Machine>
+// gate and up, activation, down of all tokens, each expert's weights once.
+template <class Product, class Machine>
 void LaunchGroupedFp8(Machine& machine, const LayerTensors<Machine::kChecked>& layer,
                       const ExpertGroups<Machine::kChecked>& groups) {
   const Problem& p = *layer.problem;
   const auto gate_up = GateUpArgsOf(layer, layer.fp8, {0, p.rows, 0});
   const auto down = SiluDownArgsOf(layer, layer.fp8, {0, p.rows, 0});
-  machine.Launch("gate_up_grouped_fp8", typename Kernels::GateUp{},
+  machine.Launch("gate_up_grouped_fp8", GroupedGateUp<Product, Machine::kChecked>{},
                  {gate_up, GroupsOf(layer), groups});
   machine.Launch("silu_grouped", GroupedAct<Machine::kChecked>{},
                  {gate_up.slots, p.inter, down.routed_gate, down.routed_up, down.shared_gate,
                   down.shared_up, layer.work.act});
-  machine.Launch("down_grouped_fp8", typename Kernels::Down{},
+  machine.Launch("down_grouped_fp8", GroupedDown<Product, Machine::kChecked>{},
                  {gate_up.slots, p.hidden, p.inter, GroupsOf(layer), groups,
                   AsInput(layer.work.act), down.table, down.routed_down, down.shared_down});
+}
+
+// gate and up, silu_mul, down of all tokens as grouped GEMMs; the activation is BF16.
+template <class Format, class Word, class Machine>
+void LaunchGroupedGemms(Machine& machine, const char* gate_up_name, const char* down_name,
+                        const LayerTensors<Machine::kChecked>& layer,
+                        const LayerTables<Word, Machine::kChecked>& tables,
+                        const ExpertGroups<Machine::kChecked>& groups) {
+  using Product = MmaProduct<Format>;
+  constexpr bool kChecked = Machine::kChecked;
+  const Problem& p = *layer.problem;
+  const auto gate_up = GateUpArgsOf(layer, tables, {0, p.rows, 0});
+  const auto down = SiluDownArgsOf(layer, tables, {0, p.rows, 0});
+  const auto& act = layer.work.gemm_act;
+  machine.Launch(gate_up_name, GroupedGateUp<Product, kChecked>{},
+                 {gate_up, GroupsOf(layer), groups});
+  const auto silu_mul = [&](const auto& gate, const auto& up, Index first, Index count) {
+    machine.Launch("silu_mul", SiluMul<kChecked>{}, {count, gate, up, act.Part(first, count)});
+  };
+  const Index routed = p.Slots() * p.inter;
+  silu_mul(down.routed_gate, down.routed_up, 0, routed);
+  if (p.shared) silu_mul(down.shared_gate, down.shared_up, routed, Index{p.rows} * p.inter);
+  machine.Launch(down_name, GroupedDown<Product, kChecked>{},
+                 {gate_up.slots, p.hidden, p.inter, GroupsOf(layer), groups, AsInput(act),
+                  down.table, down.routed_down, down.shared_down});
+}
+
+// The routed sum is stored, then the shared expert is added and the sum stored again.
+template <class Policy, class Machine>
+void LaunchTwoBlends(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
+  using Rule = typename Policy::BlendRule;
+  auto sum = BlendArgsOf<Rule>(layer, {0, layer.problem->rows, 0});
+  const bool has_shared = sum.has_shared, has_gate = sum.has_gate;
+  sum.has_shared = sum.has_gate = false;
+  machine.Launch("weighted_sum", Blend<Rule, Machine::kChecked>{}, sum);
+  if (!has_shared) return;
+  machine.Launch(
+      "batched_blend", BatchedBlend<Rule, Machine::kChecked>{},
+      {sum.tokens, sum.hidden, has_gate, sum.input, sum.shared_gate, sum.shared_down, sum.output});
 }
 
 }  // namespace assay

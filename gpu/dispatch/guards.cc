@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "reference/formats.h"
+#include "gpu/dispatch/mixed.h"
+#include "gpu/kernels/expert_groups.h"
 
 namespace assay {
 namespace {
@@ -12,7 +13,6 @@ using P = const Problem&;
 constexpr auto kRefuses = Decision::Kind::kRefuses;
 constexpr auto kFallsBack = Decision::Kind::kFallsBack;
 
-bool IsMixed(P p) { return p.shared == Format::kBf16 && IsFp4(p.format); }
 bool BreaksGroup(P p, Format format) {
   return IsFp4(format) && (p.hidden % GroupSize(format) != 0 || p.inter % GroupSize(format) != 0);
 }
@@ -53,8 +53,6 @@ const std::vector<Guard> kNotBuilt = {
      [](P p) {
        return !IsFp4(p.format) && p.format != Format::kFp8Block && p.format != Format::kBf16;
      }},
-    {"not_built_mixed", kRefuses, "a BF16 shared expert beside FP4 experts is not built",
-     [](P p) { return IsMixed(p); }},
     {"not_built_router", kRefuses, "only softmax and sigmoid_bias routers are built",
      [](P p) { return p.router != RouterKind::kSoftmax && p.router != RouterKind::kSigmoidBias; }},
     {"not_built_groups", kRefuses, "grouped selection is not built",
@@ -136,7 +134,7 @@ const std::vector<Guard> kBatchedOwn = {
 // fp8_grouped_decode is an optimisation of one kind of layer; all others go token by token.
 const std::vector<Guard> kGroupedOwn = {
     {"rows", kRefuses, "fp8_grouped_decode serves 2 to 64 rows",
-     [](P p) { return p.rows < 2 || p.rows > 64; }},
+     [](P p) { return p.rows < 2 || p.rows > kGroupedRows; }},
     {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
      [](P p) { return p.lora == Lora::kRefuse; }},
     {"grouped_needs_fp8", kFallsBack, "grouped kernels exist for block FP8 experts only",
@@ -159,6 +157,20 @@ const std::vector<Guard> kGroupedOwn = {
     {"lora_resident", kFallsBack, "the fold happens between the fused launches",
      [](P p) { return p.lora != Lora::kOff; }},
     {"grouped_needs_one_rank", kFallsBack, "the grouped path does not serve expert parallel",
+     [](P p) { return p.ep > 1; }},
+};
+
+// forward_prefill has GEMMs for what prompts are mostly run in; all else goes token by token.
+const std::vector<Guard> kPrefillOwn = {
+    {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
+     [](P p) { return p.lora == Lora::kRefuse; }},
+    {"prefill_needs_65_rows", kFallsBack, "up to 64 rows a grouped GEMM does not pay",
+     [](P p) { return p.rows <= kGroupedRows; }},
+    {"prefill_needs_bf16_or_fp8", kFallsBack, "grouped GEMMs exist for BF16 and block FP8 experts",
+     [](P p) { return p.format != Format::kBf16 && p.format != Format::kFp8Block; }},
+    {"lora_resident", kFallsBack, "the fold happens between the GEMMs of a token",
+     [](P p) { return p.lora != Lora::kOff; }},
+    {"prefill_needs_one_rank", kFallsBack, "the grouped GEMMs do not serve expert parallel",
      [](P p) { return p.ep > 1; }},
 };
 
@@ -195,6 +207,7 @@ std::span<const Guard> GuardsOf(PathId path) {
   static const std::vector<Guard> kn = Join(Verify(kLadderRows, kBf16FallsBack, kLadderKernels));
   static const std::vector<Guard> batched = Join(kBatchedOwn);
   static const std::vector<Guard> grouped = Join(kGroupedOwn);
+  static const std::vector<Guard> prefill = Join(kPrefillOwn);
   switch (path) {
     case PathId::kSingle:
       return single;
@@ -208,6 +221,8 @@ std::span<const Guard> GuardsOf(PathId path) {
       return batched;
     case PathId::kFp8Grouped:
       return grouped;
+    case PathId::kPrefill:
+      return prefill;
     default:
       return kPathNotBuilt;
   }

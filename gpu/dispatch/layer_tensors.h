@@ -21,12 +21,15 @@ struct Workspace {
   View<float, kChecked> weights;                // [rows, top_k]
   View<Bf16, kChecked> gate, up;                // [scratch rows * top_k, inter]
   View<Bf16, kChecked> down;                    // [scratch rows * top_k, hidden]
-  View<Bf16, kChecked> shared_gate, shared_up;  // [scratch rows, inter]
+  View<Bf16, kChecked> shared_gate, shared_up;  // [scratch rows, shared inter]
+  View<Bf16, kChecked> shared_act;              // the same, of a mixed layer
   View<Bf16, kChecked> shared_down;             // [scratch rows, hidden]
   View<Bf16, kChecked> output;                  // [rows, hidden]
 
-  // Of paths that group rows by expert; empty elsewhere. Slots: routed ones, then the shared.
+  // Of paths that group rows by expert; empty elsewhere. Slots: routed ones, then the shared. The
+  // activation is FP32 up to kGroupedRows rows, BF16 above.
   View<float, kChecked> act;                                  // [slots, inter]
+  View<Bf16, kChecked> gemm_act;                              // [slots, inter]
   View<std::uint32_t, kChecked> group_begins, group_experts;  // [groups + 1], [groups]
   View<std::uint32_t, kChecked> group_order;                  // [slots]
 };
@@ -40,7 +43,7 @@ struct LayerTensors {
   View<const Bf16, kChecked> shared_gate;    // [hidden], or empty
   LayerTables<std::uint32_t, kChecked> row_major;
   LayerTables<std::uint8_t, kChecked> transposed;
-  LayerTables<std::uint16_t, kChecked> bf16;
+  LayerTables<std::uint16_t, kChecked> bf16;  // of a mixed layer the shared expert alone
   LayerTables<E4m3Code, kChecked> fp8;
   Workspace<kChecked> work;
 };

@@ -89,10 +89,10 @@ constexpr const StepKernels& KernelsOf(PathId path) {
   }
 }
 
-// gate, up and down of `tokens` from the packing that `path` reads; kStep columns a lane.
+// gate, up and down of the fused kernels, from the packing that `path` reads; kStep columns a lane.
 template <class Policy, int kStep, class Machine>
-void RunExperts(Machine& machine, const LayerTensors<Machine::kChecked>& layer, PathId path,
-                TokenRange tokens) {
+void RunFusedExperts(Machine& machine, const LayerTensors<Machine::kChecked>& layer, PathId path,
+                     TokenRange tokens) {
   const Packing packing = PackingOf(path, *layer.problem);
   const auto [gate_up, silu_down] = KernelsOf(path).Of(packing);
   using F = typename Policy::Nvfp4;
@@ -110,6 +110,14 @@ void RunExperts(Machine& machine, const LayerTensors<Machine::kChecked>& layer, 
     case Packing::kTransposed:
       return LaunchTransposedExperts<F, F>(machine, gate_up, silu_down, layer, tokens);
   }
+}
+
+// gate, up and down of `tokens`, the shared expert of a mixed layer in its own pass.
+template <class Policy, int kStep, class Machine>
+void RunExperts(Machine& machine, const LayerTensors<Machine::kChecked>& layer, PathId path,
+                TokenRange tokens) {
+  RunFusedExperts<Policy, kStep>(machine, layer, path, tokens);
+  if (IsMixed(*layer.problem)) LaunchSharedBf16(machine, layer, tokens);
 }
 
 // forward, forward_k2, forward_k3, forward_kn: all tokens at once. The router's weight row is read
@@ -144,19 +152,43 @@ void RunBatched(Machine& machine, const LayerTensors<Machine::kChecked>& layer) 
   }
 }
 
-// fp8_grouped_decode: rows grouped by expert; the bits of RunBatched.
-template <template <class, bool> class Kernels, class Policy, class Machine>
+// fp8_grouped_decode: rows grouped by expert, summed as RunBatched sums them: its bits.
+template <class Format>
+using AsBatchedSums = LaneProduct<Format, 16>;
+
+template <template <class> class Product, class Policy, class Machine>
 void RunFp8Grouped(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
   const TokenRange all{0, layer.problem->rows, 0};
   LaunchRouter<1>(machine, kBatchedKernels.router, layer);
   LaunchTopK<Policy>(machine, true, layer, all);
   const auto groups = LaunchGroupRows(machine, layer);
   if (layer.problem->codes == CodePolicy::kStandard)
-    LaunchGroupedFp8<Kernels<typename Policy::Fp8Standard, Machine::kChecked>>(machine, layer,
-                                                                               groups);
+    LaunchGroupedFp8<Product<typename Policy::Fp8Standard>>(machine, layer, groups);
   else
-    LaunchGroupedFp8<Kernels<typename Policy::Fp8, Machine::kChecked>>(machine, layer, groups);
+    LaunchGroupedFp8<Product<typename Policy::Fp8>>(machine, layer, groups);
   LaunchBlend<Policy>(machine, kBatchedKernels.blend, layer, all);
+  machine.TokensDone(all);
+}
+
+// forward_prefill: grouped GEMMs on tensor cores.
+template <class Policy, class Machine>
+void RunPrefill(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
+  const TokenRange all{0, layer.problem->rows, 0};
+  LaunchRouter<1>(machine, kBatchedKernels.router, layer);
+  LaunchTopK<Policy>(machine, true, layer, all);
+  const auto groups = LaunchGroupRows(machine, layer);
+  const auto fp8 = [&]<class Format>(Format) {
+    LaunchGroupedGemms<Format>(machine, "gate_up_gemm_fp8", "down_gemm_fp8", layer, layer.fp8,
+                               groups);
+  };
+  if (PackingOf(PathId::kPrefill, *layer.problem) == Packing::kBf16)
+    LaunchGroupedGemms<Bf16Kernel>(machine, "gate_up_gemm_bf16", "down_gemm_bf16", layer,
+                                   layer.bf16, groups);
+  else if (layer.problem->codes == CodePolicy::kStandard)
+    fp8(typename Policy::Fp8Standard{});
+  else
+    fp8(typename Policy::Fp8{});
+  LaunchTwoBlends<Policy>(machine, layer);
   machine.TokensDone(all);
 }
 
@@ -170,7 +202,7 @@ struct PathProgram {
     return path == PathId::kBatched ? 1 : problem.rows;
   }
 
-  bool GroupsRows() const { return path == PathId::kFp8Grouped; }
+  bool GroupsRows() const { return path == PathId::kFp8Grouped || path == PathId::kPrefill; }
 
   template <class Machine>
   void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
@@ -184,7 +216,9 @@ struct PathProgram {
       case PathId::kKn:
         return RunFused<Policy, 4, 8>(machine, layer, path);
       case PathId::kFp8Grouped:
-        return RunFp8Grouped<GroupedFp8Kernels, Policy>(machine, layer);
+        return RunFp8Grouped<AsBatchedSums, Policy>(machine, layer);
+      case PathId::kPrefill:
+        return RunPrefill<Policy>(machine, layer);
       default:
         return RunBatched<Policy>(machine, layer);
     }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "gpu/dispatch/layer_tensors.h"
+#include "gpu/dispatch/mixed.h"
 #include "gpu/kernels/blend.h"
 #include "gpu/kernels/gate_up.h"
 #include "gpu/kernels/router.h"
+#include "gpu/kernels/shared_expert.h"
 #include "gpu/kernels/silu_down.h"
 #include "gpu/kernels/top_k.h"
 
@@ -61,9 +63,17 @@ void LaunchTopK(Machine& machine, bool batched, const LayerTensors<Machine::kChe
         machine, batched ? "topk_sigmoid_bias_batched" : "topk_sigmoid_bias", layer, tokens);
 }
 
+// What the fused kernels serve: a mixed layer's shared expert is not theirs.
 template <bool kChecked>
 SlotGrid SlotsOf(const LayerTensors<kChecked>& layer, TokenRange tokens) {
-  return {tokens.count, layer.problem->top_k, layer.problem->shared.has_value()};
+  const Problem& p = *layer.problem;
+  return {tokens.count, p.top_k, p.shared.has_value() && !IsMixed(p)};
+}
+
+// Rows of `tokens` in scratch of one row a token.
+template <class T, bool kChecked>
+View<T, kChecked> ScratchRows(const View<T, kChecked>& view, TokenRange tokens, int width) {
+  return view.Part(Index{tokens.scratch} * width, Index{tokens.count} * width);
 }
 
 template <class Word, bool kChecked>
@@ -77,7 +87,7 @@ GateUpArgs<Word, kChecked> GateUpArgsOf(const LayerTensors<kChecked>& layer,
     return view.Part(routed * p.inter, slots * p.inter);
   };
   const auto shared_rows = [&](const auto& view) {
-    return view.Part(Index{tokens.scratch} * p.inter, Index{tokens.count} * p.inter);
+    return ScratchRows(view, tokens, p.SharedInter());
   };
   return {SlotsOf(layer, tokens),
           p.hidden,
@@ -107,7 +117,7 @@ SiluDownArgs<Word, kChecked> SiluDownArgsOf(const LayerTensors<kChecked>& layer,
           gate_up.ids,
           tables.down,
           work.down.Part(routed * p.hidden, slots * p.hidden),
-          work.shared_down.Part(Index{tokens.scratch} * p.hidden, Index{tokens.count} * p.hidden)};
+          ScratchRows(work.shared_down, tokens, p.hidden)};
 }
 
 // gate, up and down with row-major kernels of kStep columns a lane.
@@ -141,6 +151,27 @@ void LaunchTransposedExperts(Machine& machine, const char* gate_up, const char* 
                  SiluDownArgsOf(layer, layer.transposed, tokens));
 }
 
+// The shared expert of a mixed layer; overwrites shared_down.
+template <class Machine>
+void LaunchSharedBf16(Machine& machine, const LayerTensors<Machine::kChecked>& layer,
+                      TokenRange tokens) {
+  const Problem& p = *layer.problem;
+  const int inter = p.SharedInter();
+  const auto& work = layer.work;
+  auto gate_up = GateUpArgsOf(layer, layer.bf16, tokens);
+  gate_up.slots = {tokens.count, 0, true};  // shared slots alone
+  gate_up.inter = inter;
+  machine.Launch("shared_gate_up_bf16",
+                 GateUpRowMajor<Bf16Kernel, Bf16Kernel, 16, Machine::kChecked>{}, gate_up);
+  const auto act = ScratchRows(work.shared_act, tokens, inter);
+  machine.Launch(
+      "shared_silu_mul", SiluMul<Machine::kChecked>{},
+      {Index{tokens.count} * inter, AsInput(gate_up.shared[0]), AsInput(gate_up.shared[1]), act});
+  machine.Launch("shared_down_bf16", SharedDown<Bf16Kernel, 16, Machine::kChecked>{},
+                 {tokens.count, p.hidden, inter, AsInput(act), layer.bf16.down.shared,
+                  ScratchRows(work.shared_down, tokens, p.hidden)});
+}
+
 template <class Policy, class Machine>
 void LaunchE8m0Experts(Machine& machine, const char* gate_up, const char* silu_down,
                        const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
@@ -153,19 +184,31 @@ void LaunchE8m0Experts(Machine& machine, const char* gate_up, const char* silu_d
                                                             tokens);
 }
 
-template <class Policy, class Machine>
-void LaunchBlend(Machine& machine, const char* name, const LayerTensors<Machine::kChecked>& layer,
-                 TokenRange tokens) {
+template <class Rule, bool kChecked>
+typename Blend<Rule, kChecked>::Args BlendArgsOf(const LayerTensors<kChecked>& layer,
+                                                 TokenRange tokens) {
   const Problem& p = *layer.problem;
   const auto downs = SiluDownArgsOf(layer, layer.row_major, tokens);
   const Index first = tokens.first, count = tokens.count;
   const bool gated = p.shared && p.shared_gate == SharedGate::kSigmoid;
-  machine.Launch(name, Blend<typename Policy::BlendRule, Machine::kChecked>{},
-                 {tokens.count, p.hidden, p.top_k, p.shared.has_value(), gated,
-                  layer.input.Part(first * p.hidden, count * p.hidden), layer.shared_gate,
-                  AsInput(layer.work.weights.Part(first * p.top_k, count * p.top_k)),
-                  AsInput(downs.routed_down), AsInput(downs.shared_down),
-                  layer.work.output.Part(first * p.hidden, count * p.hidden)});
+  return {tokens.count,
+          p.hidden,
+          p.top_k,
+          p.shared.has_value(),
+          gated,
+          layer.input.Part(first * p.hidden, count * p.hidden),
+          layer.shared_gate,
+          AsInput(layer.work.weights.Part(first * p.top_k, count * p.top_k)),
+          AsInput(downs.routed_down),
+          AsInput(downs.shared_down),
+          layer.work.output.Part(first * p.hidden, count * p.hidden)};
+}
+
+template <class Policy, class Machine>
+void LaunchBlend(Machine& machine, const char* name, const LayerTensors<Machine::kChecked>& layer,
+                 TokenRange tokens) {
+  using Rule = typename Policy::BlendRule;
+  machine.Launch(name, Blend<Rule, Machine::kChecked>{}, BlendArgsOf<Rule>(layer, tokens));
 }
 
 }  // namespace assay

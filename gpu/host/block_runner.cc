@@ -83,6 +83,7 @@ void BlockRunner::RunThread(int thread) {
   body_.call(body_.closure, context);
   Warp& warp = warps_[thread / kWarpSize];
   warp.in[thread % kWarpSize] = ~0u;  // a NaN for those who still count on this lane
+  warp.mma[thread % kWarpSize] = {};
   Leave(warp.meeting, &warp);
   Leave(block_meeting_, nullptr);
 }
@@ -103,6 +104,13 @@ std::uint32_t BlockRunner::Collect(Collective collective, std::uint32_t value, i
   warp.mask = mask;
   Meet(warp.meeting, &warp, line);
   return warp.out[lane];
+}
+
+void BlockRunner::Mma(const MmaLane& registers, int line) {
+  Warp& warp = warps_[running_ / kWarpSize];
+  warp.mma[running_ % kWarpSize] = registers;
+  warp.collective = Collective::kMma;
+  Meet(warp.meeting, &warp, line);
 }
 
 void BlockRunner::Meet(Meeting& meeting, Warp* warp, int line) {
@@ -129,6 +137,7 @@ void BlockRunner::Release(Meeting& meeting, Warp* warp) {
     warp->out.fill(std::bit_cast<std::uint32_t>(TreeSum(warp->in)));
   if (warp != nullptr && warp->collective == Collective::kShuffle)
     for (int lane = 0; lane < kWarpSize; ++lane) warp->out[lane] = warp->in[lane ^ warp->mask];
+  if (warp != nullptr && warp->collective == Collective::kMma) MultiplyAccumulate(warp->mma);
   for (const int thread : meeting.waiting) MakeReady(thread);
   meeting.waiting.clear();
 }

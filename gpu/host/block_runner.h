@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "gpu/core/context.h"
+#include "gpu/host/tensor_core.h"
 
 namespace assay {
 
@@ -54,12 +54,13 @@ class BlockRunner {
     int live = 0, line = 0;
     std::vector<int> waiting;
   };
-  enum class Collective { kBarrier, kShuffle, kSum };
+  enum class Collective { kBarrier, kShuffle, kSum, kMma };
   struct Warp {
     Meeting meeting;
     Collective collective = Collective::kBarrier;
     int mask = 0;
     std::array<std::uint32_t, kWarpSize> in, out;
+    std::array<MmaLane, kWarpSize> mma;
   };
 
   void Prepare(const LaunchShape& shape);
@@ -69,6 +70,7 @@ class BlockRunner {
   void Arrive(Fiber&& from);
   void Barrier(int line) { Meet(block_meeting_, nullptr, line); }
   std::uint32_t Collect(Collective collective, std::uint32_t value, int mask, int line);
+  void Mma(const MmaLane& registers, int line);
   void Meet(Meeting& meeting, Warp* warp, int line);
   void Leave(Meeting& meeting, Warp* warp);
   void Release(Meeting& meeting, Warp* warp);
@@ -115,6 +117,11 @@ class HostContext {
   }
   float WarpSum(float value, int line = __builtin_LINE()) {
     return Collect<float>(BlockRunner::Collective::kSum, value, 0, line);
+  }
+
+  void Mma(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+           int line = __builtin_LINE()) {
+    runner_.Mma({a, b, c}, line);
   }
 
   template <class T>

@@ -8,6 +8,9 @@
 
 namespace assay {
 
+// Up to so many rows fp8_grouped serves a step, above them prefill.
+inline constexpr int kGroupedRows = 64;
+
 // As many groups as experts can be chosen; those that no slot needs are empty and stand behind the
 // others, before the shared one.
 constexpr int GroupCount(const SlotGrid& slots, int experts) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "gpu/dispatch/mixed.h"
 #include "gpu/kernels/expert_groups.h"
-#include "reference/formats.h"
 
 namespace assay {
 namespace {
@@ -20,6 +20,10 @@ const PackedMatrix& Pick(const ExpertWeights& weights, Projection projection) {
     default:
       return weights.down;
   }
+}
+
+std::string TableName(Projection projection, bool transposed) {
+  return std::string(kProjectionNames[static_cast<int>(projection)]) + (transposed ? "_t" : "");
 }
 
 template <class T, class Source>
@@ -69,10 +73,14 @@ class Placer {
 
  private:
   void PlaceWeights(LayerTensors<kChecked>& tensors) {
-    if (p_.format == Format::kBf16) return PlaceTables(tensors.bf16, false);
+    if (p_.format == Format::kBf16) {
+      PlaceFreedFp8(tensors.fp8);
+      return PlaceTables(tensors.bf16, false);
+    }
     if (p_.format == Format::kFp8Block) return PlaceTables(tensors.fp8, false);
     if (p_.layout != Layout::kTransposed) PlaceTables(tensors.row_major, false);
     if (p_.layout != Layout::kRowMajor) PlaceTables(tensors.transposed, true);
+    PlaceSharedBf16(tensors.bf16);
   }
 
   template <class T, class Source>
@@ -90,8 +98,40 @@ class Placer {
   }
 
   Shape ShapeOf(Projection projection, Format format, bool transposed) const {
-    if (projection == Projection::kDown) return {p_.hidden, p_.inter, format, transposed};
-    return {p_.inter, p_.hidden, format, transposed};
+    return ShapeOf(projection, format, transposed, p_.inter);
+  }
+  Shape ShapeOf(Projection projection, Format format, bool transposed, int inter) const {
+    if (projection == Projection::kDown) return {p_.hidden, inter, format, transposed};
+    return {inter, p_.hidden, format, transposed};
+  }
+
+  // The FP8 originals of BF16 weights, freed when these were dequantised at load: quarantined,
+  // tables that still point at poison of which no byte may be read.
+  void PlaceFreedFp8(LayerTables<E4m3Code, kChecked>& tables) {
+    PlaceFreed(tables.gate, Projection::kGate);
+    PlaceFreed(tables.up, Projection::kUp);
+    PlaceFreed(tables.down, Projection::kDown);
+  }
+
+  void PlaceFreed(ExpertTables<E4m3Code, kChecked>& tables, Projection projection) {
+    const std::string name = TableName(projection, false) + "[freed FP8 original]";
+    const Shape shape = ShapeOf(projection, Format::kFp8Block, false);
+    auto payload = arena_.Place<E4m3Code>(name + ".payload", shape.PayloadBytes());
+    auto scale = arena_.Place<float>(name + ".scale", shape.Scales());
+    payload.tag.extent = scale.tag.extent = 0;
+    const auto table = arena_.Place<WeightMatrix<E4m3Code, kChecked>>(name, p_.experts);
+    std::fill(table.values.begin(), table.values.end(),
+              WeightMatrix<E4m3Code, kChecked>{payload.template In<kChecked>(),
+                                               scale.template In<kChecked>(), 1.0f});
+    tables.routed = table.template In<kChecked>();
+  }
+
+  // The shared expert of a mixed layer.
+  void PlaceSharedBf16(LayerTables<std::uint16_t, kChecked>& tables) {
+    if (!IsMixed(p_)) return;
+    PlaceShared(tables.gate, Projection::kGate, false);
+    PlaceShared(tables.up, Projection::kUp, false);
+    PlaceShared(tables.down, Projection::kDown, false);
   }
 
   template <class Word>
@@ -103,8 +143,7 @@ class Placer {
 
   template <class Word>
   void PlaceTable(ExpertTables<Word, kChecked>& tables, Projection projection, bool transposed) {
-    const std::string name =
-        std::string(kProjectionNames[static_cast<int>(projection)]) + (transposed ? "_t" : "");
+    const std::string name = TableName(projection, transposed);
     const Shape shape = ShapeOf(projection, p_.format, transposed);
     const auto table = arena_.Place<WeightMatrix<Word, kChecked>>(name, p_.experts);
     const auto unrouted = PlaceUnrouted<Word>(name, shape);
@@ -117,10 +156,26 @@ class Placer {
       if (!table.values.empty()) table.values[e] = matrix;
     }
     tables.routed = table.template In<kChecked>();
-    if (!layer_.shared) return;
-    const Shape shared = ShapeOf(projection, *p_.shared, transposed);
-    tables.shared = PlaceMatrix<Word>("shared_" + name, projection, -1, shared,
-                                      Pick(*layer_.shared, projection));
+    if (layer_.shared && !IsMixed(p_)) PlaceShared(tables, projection, transposed);
+    if (IsMixed(p_)) tables.shared = NullMatrix<Word>();
+  }
+
+  // What the fused kernels get for a shared expert that is not theirs.
+  template <class Word>
+  static WeightMatrix<Word, kChecked> NullMatrix() {
+    Tag tag;
+    tag.name = "null shared expert";
+    WeightMatrix<Word, kChecked> null;
+    null.payload = {nullptr, tag};
+    null.scale = {nullptr, tag};
+    return null;
+  }
+
+  template <class Word>
+  void PlaceShared(ExpertTables<Word, kChecked>& tables, Projection projection, bool transposed) {
+    const Shape shape = ShapeOf(projection, *p_.shared, transposed, p_.SharedInter());
+    tables.shared = PlaceMatrix<Word>("shared_" + TableName(projection, transposed), projection, -1,
+                                      shape, Pick(*layer_.shared, projection));
   }
 
   // Poison that stands for every expert that is not built.
@@ -182,8 +237,10 @@ class Placer {
     work.gate = Scratch<Bf16>("gate_out", expert_rows * p_.inter);
     work.up = Scratch<Bf16>("up_out", expert_rows * p_.inter);
     work.down = Scratch<Bf16>("down_out", expert_rows * p_.hidden);
-    work.shared_gate = Scratch<Bf16>("shared_gate_out", shared_rows * p_.inter);
-    work.shared_up = Scratch<Bf16>("shared_up_out", shared_rows * p_.inter);
+    const Index shared_size = shared_rows * p_.SharedInter();
+    work.shared_gate = Scratch<Bf16>("shared_gate_out", shared_size);
+    work.shared_up = Scratch<Bf16>("shared_up_out", shared_size);
+    work.shared_act = Scratch<Bf16>("shared_act", IsMixed(p_) ? shared_size : 0);
     work.shared_down = Scratch<Bf16>("shared_down_out", shared_rows * p_.hidden);
     const auto output = arena_.Place<Bf16>("moe_output", Index{p_.rows} * p_.hidden);
     std::fill(output.values.begin(), output.values.end(), Bf16{0xFFFF});
@@ -194,7 +251,10 @@ class Placer {
   void PlaceGroups(Workspace<kChecked>& work) {
     const SlotGrid slots{p_.rows, p_.top_k, p_.shared.has_value()};
     const Index groups = GroupCount(slots, p_.experts);
-    work.act = Scratch<float>("expert_act", Index{slots.Count()} * p_.inter);
+    const Index act = Index{slots.Count()} * p_.inter;
+    const bool gemm = p_.rows > kGroupedRows;
+    work.act = Scratch<float>("expert_act", gemm ? 0 : act);
+    work.gemm_act = Scratch<Bf16>("expert_act_bf16", gemm ? act : 0);
     work.group_begins = Scratch<std::uint32_t>("group_begins", groups + 1);
     work.group_experts = Scratch<std::uint32_t>("group_experts", groups);
     work.group_order = Scratch<std::uint32_t>("group_order", slots.Count());

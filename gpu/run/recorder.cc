@@ -38,7 +38,8 @@ Recorder::Recorder(const Problem& problem, RunRecord& record, ReadMemory read, b
   StageBits& stages = record.stages;
   for (auto* bits : {&stages.gate, &stages.up}) bits->assign(slots * inter, 0xFFFF);
   stages.down.assign(slots * hidden, 0xFFFF);
-  for (auto* bits : {&stages.shared_gate, &stages.shared_up}) bits->assign(shared * inter, 0xFFFF);
+  for (auto* bits : {&stages.shared_gate, &stages.shared_up})
+    bits->assign(shared * static_cast<std::size_t>(problem.SharedInter()), 0xFFFF);
   stages.shared_down.assign(shared * hidden, 0xFFFF);
 }
 

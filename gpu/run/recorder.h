@@ -30,8 +30,9 @@ class Recorder {
     Keep(stages.down, work.down, to, from, slots, problem_.hidden);
     if (!problem_.shared) return;
     Keep(stages.shared_gate, work.shared_gate, range.first, range.scratch, range.count,
-         problem_.inter);
-    Keep(stages.shared_up, work.shared_up, range.first, range.scratch, range.count, problem_.inter);
+         problem_.SharedInter());
+    Keep(stages.shared_up, work.shared_up, range.first, range.scratch, range.count,
+         problem_.SharedInter());
     Keep(stages.shared_down, work.shared_down, range.first, range.scratch, range.count,
          problem_.hidden);
   }
