@@ -6,6 +6,7 @@
 #include "fuzz/cells.h"
 #include "fuzz/draw.h"
 #include "fuzz/generate_shape.h"
+#include "reference/formats.h"
 
 namespace assay {
 
@@ -71,6 +72,12 @@ int DrawRows(Draw& draw, PathId path, bool free, bool small) {
   const std::vector<int>& rows = RowsOf(path);
   const int drawn = rows[draw.Between(0, static_cast<int>(rows.size()) - 1)];
   return small && RunsAnyRows(path) ? std::min(drawn, 3) : drawn;
+}
+
+// The shared expert of a mixed layer has a pass of its own, of any width.
+void DrawSharedInter(Draw& draw, Problem& p) {
+  if (p.shared != Format::kBf16 || !IsFp4(p.format) || !draw.Percent(50)) return;
+  p.shared_inter = draw.Between(1, p.inter + 40);
 }
 
 void DrawRouting(Draw& draw, Problem& p) {
@@ -173,6 +180,7 @@ Case GenerateCase(Distribution distribution, std::uint64_t seed, std::uint64_t n
   if (p.shared && draw.Percent(40)) p.shared_gate = SharedGate::kNone;
   p.rows = DrawRows(draw, c.path, free, small);
   DrawShape(draw, distribution, p);
+  DrawSharedInter(draw, p);
   DrawRouting(draw, p);
   DrawData(draw, p);
   if (cell.variant.feature != nullptr) cell.variant.feature->set(p);

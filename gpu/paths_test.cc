@@ -216,8 +216,39 @@ TEST(Mixed, RunsTransposedInTheVerifyPathsAndEveryLayoutInBatched) {
   EXPECT_EQ(Decide(PathId::kK3, problem).rule, "mixed_needs_batch3_t");
 }
 
+TEST(Prefill, RunsBf16AndFp8Above64RowsAndHandsTheRestToBatched) {
+  Problem problem = K3(Format::kBf16, Layout::kRowMajor);
+  EXPECT_EQ(Land(PathId::kPrefill, problem).ToText(), "prefill -> batched (prefill_needs_65_rows)");
+  for (const int rows : {65, 1024}) {
+    problem.rows = rows;
+    EXPECT_EQ(Decide(PathId::kPrefill, problem).kind, Kind::kRuns) << rows;
+  }
+  const auto rule = [&](auto change) { return After(PathId::kPrefill, problem, change).rule; };
+  EXPECT_EQ(rule([](Problem& p) { p.format = Format::kFp8Block; }), "");
+  EXPECT_EQ(rule([](Problem& p) { p.format = Format::kNvfp4; }), "prefill_needs_bf16_or_fp8");
+  EXPECT_EQ(rule([](Problem& p) { p.lora = Lora::kRefuse; }), "lora_refused");
+  EXPECT_EQ(rule([](Problem& p) { p.lora = Lora::kFold; }), "lora_resident");
+  EXPECT_EQ(rule([](Problem& p) { p.ep = 2; }), "prefill_needs_one_rank");
+}
+
+TEST(Prefill, BlendsTwiceAndSumsOnTensorCores) {
+  Problem problem = K3(Format::kFp8Block, Layout::kRowMajor);
+  problem.rows = 65;
+  problem.shared = Format::kFp8Block;
+  EXPECT_EQ(ExpectedKernels(PathId::kPrefill, problem),
+            (std::vector<std::string>{"gate_gemm", "topk_softmax_batched", "group_rows",
+                                      "gate_up_gemm_fp8", "silu_mul", "silu_mul", "down_gemm_fp8",
+                                      "weighted_sum", "batched_blend"}));
+  const PathContract contract = ContractOf(PathId::kPrefill, problem);
+  EXPECT_EQ(contract.Name(), "prefill");
+  EXPECT_EQ(contract.routed.accumulate.block, 16);
+  EXPECT_EQ(contract.routed.accumulate.promote, 128);
+  EXPECT_GT(RoundingPoints(contract.routed),
+            RoundingPoints(ContractOf(PathId::kBatched, problem).routed));
+}
+
 TEST(Paths, ThatAreNotBuiltSaySo) {
-  for (const PathId path : {PathId::kAtomicC4, PathId::kPrefill})
+  for (const PathId path : {PathId::kAtomicC4})
     EXPECT_EQ(Decide(path, K3(Format::kNvfp4, Layout::kRowMajor)).rule, "not_built_path");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpu/kernels/gate_up.h"
+#include "gpu/kernels/grouped_gemm.h"
 #include "gpu/kernels/silu_down.h"
 
 namespace assay::faults {
@@ -171,6 +172,21 @@ struct OneGroupInAnotherOrder : LaneProduct<Format, 16> {
       LaneProduct<Format, 8>::Run(context, groups, matrix, rows, columns, value, store);
     else
       LaneProduct<Format, 16>::Run(context, groups, matrix, rows, columns, value, store);
+  }
+};
+
+// Columns after the last whole tile of 16 count as zeros.
+template <class Format>
+struct TailDroppingGemm : MmaProduct<Format> {
+  template <bool kChecked, class Matrix, class Value, class Store>
+  static constexpr void Run(Context auto& context, const ExpertGroups<kChecked>& groups,
+                            const Matrix& matrix, int rows, int columns, const Value& value,
+                            const Store& store) {
+    const int whole = columns / 16 * 16;
+    const auto kept = [&](int slot, int column) {
+      return column < whole ? value(slot, column) : Bf16{0};
+    };
+    MmaProduct<Format>::Run(context, groups, matrix, rows, columns, kept, store);
   }
 };
 

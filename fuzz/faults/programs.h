@@ -149,6 +149,14 @@ struct GroupedLaneOrder : PathProgram<ProductionPolicy> {
   }
 };
 
+// Prefill drops the columns after the last whole tile.
+struct GemmTailDropped : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    RunPrefill<TailDroppingGemm, ProductionPolicy>(machine, layer);
+  }
+};
+
 // The down projection takes the table entry after the chosen expert's.
 struct DownOfNextExpert : PathProgram<ProductionPolicy> {
   template <class Machine>
@@ -204,6 +212,7 @@ bool VisitProgram(std::string_view name, PathId path, const Visit& visit) {
     return own(SingleFp8With<PlainGateUp, ImpatientSiluDown>{});
   if (name == "act_buffer_of_1024") return own(SingleFp8With<PlainGateUp, SmallBufferSiluDown>{});
   if (name == "clamp_in_one_silu_down") return own(SingleFp8With<PlainGateUp, ClampingSiluDown>{});
+  if (name == "gemm_tail_dropped") return own(GemmTailDropped{});
   if (name == "grouped_lane_order") return own(GroupedLaneOrder{});
   return false;
 }

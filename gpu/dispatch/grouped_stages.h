@@ -42,12 +42,11 @@ void LaunchGroupedFp8(Machine& machine, const LayerTensors<Machine::kChecked>& l
 }
 
 // gate and up, silu_mul, down of all tokens as grouped GEMMs; the activation is BF16.
-template <class Format, class Word, class Machine>
+template <class Product, class Word, class Machine>
 void LaunchGroupedGemms(Machine& machine, const char* gate_up_name, const char* down_name,
                         const LayerTensors<Machine::kChecked>& layer,
                         const LayerTables<Word, Machine::kChecked>& tables,
                         const ExpertGroups<Machine::kChecked>& groups) {
-  using Product = MmaProduct<Format>;
   constexpr bool kChecked = Machine::kChecked;
   const Problem& p = *layer.problem;
   const auto gate_up = GateUpArgsOf(layer, tables, {0, p.rows, 0});

@@ -171,19 +171,19 @@ void RunFp8Grouped(Machine& machine, const LayerTensors<Machine::kChecked>& laye
 }
 
 // forward_prefill: grouped GEMMs on tensor cores.
-template <class Policy, class Machine>
+template <template <class> class Product, class Policy, class Machine>
 void RunPrefill(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
   const TokenRange all{0, layer.problem->rows, 0};
   LaunchRouter<1>(machine, kBatchedKernels.router, layer);
   LaunchTopK<Policy>(machine, true, layer, all);
   const auto groups = LaunchGroupRows(machine, layer);
   const auto fp8 = [&]<class Format>(Format) {
-    LaunchGroupedGemms<Format>(machine, "gate_up_gemm_fp8", "down_gemm_fp8", layer, layer.fp8,
-                               groups);
+    LaunchGroupedGemms<Product<Format>>(machine, "gate_up_gemm_fp8", "down_gemm_fp8", layer,
+                                        layer.fp8, groups);
   };
   if (PackingOf(PathId::kPrefill, *layer.problem) == Packing::kBf16)
-    LaunchGroupedGemms<Bf16Kernel>(machine, "gate_up_gemm_bf16", "down_gemm_bf16", layer,
-                                   layer.bf16, groups);
+    LaunchGroupedGemms<Product<Bf16Kernel>>(machine, "gate_up_gemm_bf16", "down_gemm_bf16", layer,
+                                            layer.bf16, groups);
   else if (layer.problem->codes == CodePolicy::kStandard)
     fp8(typename Policy::Fp8Standard{});
   else
@@ -218,7 +218,7 @@ struct PathProgram {
       case PathId::kFp8Grouped:
         return RunFp8Grouped<AsBatchedSums, Policy>(machine, layer);
       case PathId::kPrefill:
-        return RunPrefill<Policy>(machine, layer);
+        return RunPrefill<MmaProduct, Policy>(machine, layer);
       default:
         return RunBatched<Policy>(machine, layer);
     }

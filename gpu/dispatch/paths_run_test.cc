@@ -37,6 +37,8 @@ std::vector<Setting> Settings() {
     all.push_back({path, Format::kNvfp4, Layout::kTransposed, true});
   all.push_back({PathId::kBatched, Format::kNvfp4, Layout::kRowMajor, true});
   all.push_back({PathId::kBatched, Format::kMxfp4, Layout::kTransposed, true});
+  for (const Format format : {Format::kBf16, Format::kFp8Block})
+    all.push_back({PathId::kPrefill, format, Layout::kRowMajor});
   return all;
 }
 
@@ -53,6 +55,8 @@ int RowsOf(PathId path) {
       return 2;
     case PathId::kKn:
       return 5;  // more than one step of the router's four rows
+    case PathId::kPrefill:
+      return 70;  // the shared expert's group takes two passes
     default:
       return 3;
   }
@@ -73,6 +77,10 @@ Problem ProblemOf(const Setting& setting, RouterKind router, bool shared) {
   if (setting.format == Format::kFp8Block) {
     problem.hidden = setting.path == PathId::kFp8Grouped ? 272 : 275;  // blocks cut at both edges
     problem.inter = 136;
+  }
+  if (setting.path == PathId::kPrefill) {
+    problem.hidden = setting.format == Format::kBf16 ? 83 : 147;
+    problem.inter = 45;
   }
   if (shared) problem.shared = SharedOf(setting);
   if (shared && setting.mixed) problem.shared_inter = 75;
