@@ -26,8 +26,8 @@ const std::vector<CheckInfo>& AllChecks() {
       {"fused", Checks::kFast,
        "the path's error against real arithmetic is no larger and no more biased than its "
        "fallback's; its bits are the fallback's where it promises them",
-       "what path and fallback have wrong alike, and differences that the case is too small to "
-       "show"},
+       "what path and fallback have wrong alike, differences that the case is too small to show, "
+       "paths that declare more roundings than their fallback"},
       {"repeat", Checks::kStandard,
        "the build that ships gives the same bits as the checked one, run after run",
        "a race that happens less than once in a few runs"},
