@@ -54,6 +54,8 @@ void AddCheck(Commands& commands) {
                                "  assay check --checks fast @cases.txt",
                                [options](Console& console) { return RunCheck(*options, console); });
   AddLines(sub, *options);
+  sub.add_flag("--mpi", options->mpi,
+               "under mpirun -np N: each process is one rank of the cases with ep=N");
 }
 
 void AddReplay(Commands& commands) {

@@ -14,6 +14,7 @@ namespace assay {
 struct CheckOptions {
   std::vector<std::string> lines;  // case lines, @file, - for stdin
   std::string checks, device;      // empty: as the line says
+  bool mpi = false;                // ranks of expert parallel are the processes of mpirun
 };
 ExitCode RunCheck(const CheckOptions& options, Console& console);
 

@@ -28,9 +28,10 @@ std::vector<Case> CasesOf(const CheckOptions& options, Console& console) {
 
 }  // namespace
 
-Verdict RunAlone(const Case& c) {
+Verdict RunAlone(const Case& c, World* world) {
   RunCaseOptions options;
   options.threads = omp_get_max_threads();
+  options.world = world;
   return RunCase(c, options);
 }
 

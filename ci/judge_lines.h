@@ -10,7 +10,7 @@
 namespace assay {
 
 // One case with all OpenMP threads for itself.
-Verdict RunAlone(const Case& c);
+Verdict RunAlone(const Case& c, World* world = nullptr);
 
 // Writes the closing lines of a command that judges.
 void PrintTally(const Tally& tally, Console& console);

@@ -54,17 +54,21 @@ struct Runners {
   Candidates View() const { return {path.get(), fallback.get(), host_replay.get()}; }
 };
 
+World& WorldOf(const RunCaseOptions& options) {
+  return options.world == nullptr ? ThreadWorld() : *options.world;
+}
+
 std::unique_ptr<Runner> Make(const RunCaseOptions& options, PathId landed, const Problem& problem,
                              Device device) {
   return options.factory ? options.factory(landed, problem, device, options.threads)
-                         : MakeRunner(landed, device, options.threads);
+                         : MakeRunner(landed, device, options.threads, WorldOf(options));
 }
 
 Runners MakeRunners(const Case& c, PathId landed, const RunCaseOptions& options) {
   Runners runners;
   runners.path = Make(options, landed, c.problem, c.device);
   if (HasFallback(landed, c.problem)) {
-    runners.fallback = MakeRunner(PathId::kBatched, c.device, options.threads);
+    runners.fallback = MakeRunner(PathId::kBatched, c.device, options.threads, WorldOf(options));
   }
   if (c.device == Device::kCuda) {
     runners.host_replay = Make(options, landed, c.problem, Device::kHost);

@@ -19,6 +19,7 @@ struct RunCaseOptions {
   int threads = 1;             // OpenMP threads of the host executor
   RunnerFactory factory;       // empty: production
   bool land_as_asked = false;  // planted faults of a guard: run `path` whatever Decide says
+  World* world = nullptr;      // ranks of an expert-parallel step; null: threads
   std::string replay = "assay replay";  // the command that a finding names, before the quoted line
 };
 

@@ -80,6 +80,17 @@ PathContract PrefillContract(const Problem& problem) {
   return contract;
 }
 
+// Under expert parallel the shared expert joins after the all-reduce.
+void AddStep(const KernelNames& names, const Problem& problem, std::vector<std::string>& kernels) {
+  kernels.insert(kernels.end(), {names.topk, names.gate_up, names.silu_down});
+  if (IsMixed(problem))
+    kernels.insert(kernels.end(), {"shared_gate_up_bf16", "shared_silu_mul", "shared_down_bf16"});
+  kernels.push_back(names.blend);
+  if (problem.ep == 1) return;
+  kernels.push_back("all_reduce");
+  if (problem.shared) kernels.push_back(problem.HasSharedGate() ? "batched_blend" : "residual_add");
+}
+
 }  // namespace
 
 std::string_view Token(PathId path) { return kTokens[static_cast<int>(path)]; }
@@ -121,12 +132,7 @@ std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem) 
   const KernelNames names = NamesOf(landed, problem);
   std::vector<std::string> kernels = {names.router};
   const int steps = landed == PathId::kBatched ? problem.rows : 1;
-  for (int step = 0; step < steps; ++step) {
-    kernels.insert(kernels.end(), {names.topk, names.gate_up, names.silu_down});
-    if (IsMixed(problem))
-      kernels.insert(kernels.end(), {"shared_gate_up_bf16", "shared_silu_mul", "shared_down_bf16"});
-    kernels.push_back(names.blend);
-  }
+  for (int step = 0; step < steps; ++step) AddStep(names, problem, kernels);
   return kernels;
 }
 

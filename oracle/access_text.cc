@@ -67,6 +67,7 @@ std::string OwnerText(const CaseContext& context, const std::string& tensor, std
 
 void AddAccess(Finding& finding, const AccessReport& report) {
   const AccessFault& first = report.totals.first;
+  if (first.rank > 0) AddEvidence(finding, "rank", fmt::to_string(first.rank));
   AddEvidence(finding, "block", BlockText(first.block));
   AddEvidence(finding, "thread", fmt::to_string(first.thread));
   if (first.line > 0)

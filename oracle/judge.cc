@@ -13,6 +13,7 @@
 #include "oracle/numeric_check.h"
 #include "oracle/ownership_check.h"
 #include "oracle/power_check.h"
+#include "oracle/ranks_check.h"
 #include "oracle/repeat_check.h"
 #include "oracle/routing_check.h"
 #include "oracle/run_shape.h"
@@ -103,6 +104,7 @@ class CaseJudge {
     Add(CheckMemory(context_, run_, Replayed()));
     Add(CheckLaunches(context_, run_, ExpectedKernels(context_.landing.landed, problem())));
     Add(CheckUnwritten(context_, run_));
+    Add(CheckRanks(context_, run_));
     if (!Standard()) return;
     Add(CheckOwners(context_, run_, Replayed()));
     JudgeLedger(replay_ ? *replay_ : run_);

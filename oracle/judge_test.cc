@@ -236,9 +236,9 @@ TEST(AllChecks, NamesEachCheckOnce) {
     EXPECT_FALSE(check.proves.empty());
     EXPECT_FALSE(check.cannot_see.empty());
   }
-  EXPECT_EQ(names,
-            (std::set<std::string>{"memory", "launches", "unwritten", "ownership", "routing",
-                                   "numeric", "power", "fused", "repeat", "poison", "host_bits"}));
+  EXPECT_EQ(names, (std::set<std::string>{"memory", "launches", "unwritten", "ranks", "ownership",
+                                          "routing", "numeric", "power", "fused", "repeat",
+                                          "poison", "host_bits"}));
 }
 
 RC_GTEST_PROP(Judge, PassesEveryProductionPathOnSmallLayers, ()) {

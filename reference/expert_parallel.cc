@@ -7,6 +7,7 @@
 #include "reference/accumulation.h"
 #include "reference/bf16.h"
 #include "reference/error.h"
+#include "reference/random.h"
 
 namespace assay {
 namespace {
@@ -37,6 +38,19 @@ std::vector<int> ExpertMap::ExpertsOf(int rank) const {
   for (int e = 0; e < static_cast<int>(rank_of_.size()); ++e)
     if (rank_of_[e] == rank) experts.push_back(e);
   return experts;
+}
+
+ExpertMap MapOf(const Problem& problem) {
+  if (problem.ep_map == EpMap::kEven) return ExpertMap::Even(problem.experts, problem.ep);
+  constexpr std::uint64_t kTensor = 0xE9;  // of the counter-based generator; no drawn tensor's
+  const RandomStream stream(problem.seed, kTensor);
+  std::vector<int> rank_of(problem.experts);
+  const auto seats = static_cast<std::uint64_t>(problem.ep) + 1;
+  for (int e = 0; e < problem.experts; ++e) {
+    const int seat = static_cast<int>(stream.At(e) % seats);
+    rank_of[e] = seat == problem.ep ? 0 : seat;
+  }
+  return {std::move(rank_of), problem.ep};
 }
 
 double ExactSum(const RankSums& sums) {

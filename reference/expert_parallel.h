@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "reference/problem.h"
+
 namespace assay {
 
 // Which rank holds each expert.
@@ -23,6 +25,10 @@ class ExpertMap {
   std::vector<int> rank_of_;
   int ranks_;
 };
+
+// The map that the case draws: even blocks, or (ep_map=uneven) each expert on a drawn rank, rank 0
+// twice as likely as another; a rank may hold none.
+ExpertMap MapOf(const Problem& problem);
 
 // One element of the output: the routed terms weight * down by rank (exact reals before the
 // rank's rounding), the shared term, and how they meet.

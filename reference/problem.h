@@ -84,6 +84,7 @@ struct Problem {
   CodePolicy codes = CodePolicy::kProduction;
   std::uint64_t seed = 0;
 
+  bool HasSharedGate() const { return shared && shared_gate == SharedGate::kSigmoid; }
   int SharedInter() const { return shared_inter > 0 ? shared_inter : inter; }
   int RouterOutputs() const { return experts + zero_experts; }
   std::int64_t Slots() const { return std::int64_t{rows} * top_k; }

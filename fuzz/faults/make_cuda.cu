@@ -7,7 +7,7 @@ namespace assay::faults {
 std::unique_ptr<Runner> MakeCudaFaultRunner(std::string_view name, PathId path) {
   std::unique_ptr<Runner> runner;
   VisitProgram(name, path, [&]<class Program>(const Program& program) {
-    runner = std::make_unique<CudaRunner<Program>>(program);
+    runner = std::make_unique<CudaRunner<Program>>(program, ThreadWorld());
   });
   return runner;
 }

@@ -7,7 +7,7 @@ namespace assay::faults {
 std::unique_ptr<Runner> MakeHostFaultRunner(std::string_view name, PathId path, int threads) {
   std::unique_ptr<Runner> runner;
   VisitProgram(name, path, [&]<class Program>(const Program& program) {
-    runner = std::make_unique<HostRunner<Program>>(program, threads);
+    runner = std::make_unique<HostRunner<Program>>(program, threads, ThreadWorld());
   });
   return runner;
 }

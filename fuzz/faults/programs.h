@@ -53,9 +53,9 @@ struct SecondRunDiffers : PathProgram<ProductionPolicy> {
     RunExperts<ProductionPolicy, 8>(machine, layer, PathId::kK3, {0, layer.problem->rows, 0});
     const TokenRange all{0, layer.problem->rows, 0};
     if (++runs % 2 == 1)
-      LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all);
+      LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all, true);
     else
-      LaunchBlend<WithBlend<LastSlotDropped>>(machine, "blend_batch3", layer, all);
+      LaunchBlend<WithBlend<LastSlotDropped>>(machine, "blend_batch3", layer, all, true);
     machine.TokensDone(all);
   }
 };
@@ -72,7 +72,7 @@ struct WithKernels : PathProgram<ProductionPolicy> {
                    GateUpArgsOf(layer, layer.transposed, all));
     machine.Launch("silu_down_batch3_t", SiluDown<F, F, Machine::kChecked>{},
                    SiluDownArgsOf(layer, layer.transposed, all));
-    LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all);
+    LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all, true);
     machine.TokensDone(all);
   }
 };

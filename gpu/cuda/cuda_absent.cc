@@ -10,7 +10,7 @@ constexpr const char* kAbsent =
 
 }  // namespace
 
-std::unique_ptr<Runner> MakeCudaRunner(PathId) { throw EnvironmentError(kAbsent); }
+std::unique_ptr<Runner> MakeCudaRunner(PathId, World&) { throw EnvironmentError(kAbsent); }
 std::optional<std::string> CudaProblem() { return kAbsent; }
 std::string CudaName() { return "none (built without CUDA)"; }
 

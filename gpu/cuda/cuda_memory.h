@@ -26,6 +26,9 @@ class CudaMemory {
   std::size_t bytes_ = 0;
 };
 
-void ReadCuda(void* to, const void* from, std::size_t bytes);
+void ReadCuda(void* to, const void* from, std::size_t bytes);   // to the host
+void WriteCuda(void* to, const void* from, std::size_t bytes);  // from the host
+// Ranks take the GPUs in turn; this thread uses that of `rank`.
+void UseDeviceOf(int rank);
 
 }  // namespace assay

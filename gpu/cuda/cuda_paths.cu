@@ -5,10 +5,10 @@
 
 namespace assay {
 
-std::unique_ptr<Runner> MakeCudaRunner(PathId landed) {
+std::unique_ptr<Runner> MakeCudaRunner(PathId landed, World& world) {
   if (const auto problem = CudaProblem()) throw EnvironmentError(*problem);
   return std::make_unique<CudaRunner<PathProgram<ProductionPolicy>>>(
-      PathProgram<ProductionPolicy>{landed});
+      PathProgram<ProductionPolicy>{landed}, world);
 }
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 
 #include "gpu/cuda/cuda_context.cuh"
 #include "gpu/cuda/cuda_memory.h"
@@ -16,8 +17,9 @@ class CudaMachine {
   static constexpr bool kChecked = kChecked_;
   static constexpr int kPlainSharedBytes = 48 * 1024;  // more needs the function attribute
 
-  CudaMachine(CudaFaultLog* log, Recorder& recorder, const Workspace<kChecked>& work)
-      : log_(log), recorder_(recorder), work_(work) {}
+  CudaMachine(CudaFaultLog* log, Recorder& recorder, const Workspace<kChecked>& work,
+              Communicator* communicator)
+      : log_(log), recorder_(recorder), work_(work), communicator_(communicator) {}
 
   template <class Kernel>
   void Launch(const char* name, const Kernel&, const typename Kernel::Args& args) {
@@ -32,6 +34,11 @@ class CudaMachine {
     RunKernel<Kernel><<<grid, shape.threads, shape.shared_bytes>>>(args, log_);
     CheckCuda(cudaGetLastError(), name);
     if (kChecked) recorder_.NoteReport(name, ReadLog(name));
+  }
+  // Adds the ranks' values: expert parallel only.
+  void AllReduce(const View<Bf16, kChecked>& values, Index count) {
+    recorder_.NoteAllReduce();
+    communicator_->AllReduce(values.Data(), static_cast<std::size_t>(count));
   }
   void TokensDone(TokenRange range) { recorder_.TokensDone(work_, range); }
 
@@ -57,37 +64,45 @@ class CudaMachine {
   CudaFaultLog* log_;
   Recorder& recorder_;
   const Workspace<kChecked>& work_;
+  Communicator* communicator_;
 };
 
 template <class Program>
 class CudaRunner : public Runner {
  public:
-  explicit CudaRunner(Program program) : program_(program), log_(sizeof(CudaFaultLog)) {}
+  CudaRunner(Program program, World& world) : program_(program), world_(world) {}
 
   RunRecord Run(const LayerData& layer, const RunOptions& options) override {
-    return options.checked ? RunAs<true>(layer, options.poison)
-                           : RunAs<false>(layer, options.poison);
+    const auto step = [&](const Seat& seat) {
+      UseDeviceOf(seat.rank);
+      return options.checked ? RunAs<true>(layer, options.poison, seat)
+                             : RunAs<false>(layer, options.poison, seat);
+    };
+    while (static_cast<int>(ranks_.size()) < layer.problem.ep) ranks_.emplace_back();
+    if (layer.problem.ep == 1) return step({});
+    return world_.Run(layer.problem, {ReadCuda, WriteCuda}, step);
   }
   Device device() const override { return Device::kCuda; }
 
  private:
   template <bool kChecked>
-  RunRecord RunAs(const LayerData& layer, Poison poison) {
+  RunRecord RunAs(const LayerData& layer, Poison poison, const Seat& seat) {
+    Rank& rank = ranks_[seat.rank];
     RunRecord record;
     const PlaceOptions place{&layer, program_.ScratchRows(layer.problem), nullptr,
-                             program_.GroupsRows()};
+                             program_.GroupsRows(), seat};
     Arena measured;
     PlaceLayer<kChecked>(place, measured);
-    image_.resize(measured.Used());
-    FillPoison(image_, poison);
-    memory_.Reserve(image_.size());
-    Arena arena(image_.data(), memory_.data());
+    rank.image.resize(measured.Used());
+    FillPoison(rank.image, poison);
+    rank.log.Reserve(sizeof(CudaFaultLog));
+    rank.memory.Reserve(rank.image.size());
+    Arena arena(rank.image.data(), rank.memory.data());
     const auto tensors = PlaceLayer<kChecked>(place, arena);
-    CheckCuda(cudaMemcpy(memory_.data(), image_.data(), image_.size(), cudaMemcpyHostToDevice),
-              "upload of the layer");
+    WriteCuda(rank.memory.data(), rank.image.data(), rank.image.size());
     Recorder recorder(layer.problem, record, ReadCuda, kChecked);
-    CudaMachine<kChecked> machine(reinterpret_cast<CudaFaultLog*>(log_.data()), recorder,
-                                  tensors.work);
+    CudaMachine<kChecked> machine(reinterpret_cast<CudaFaultLog*>(rank.log.data()), recorder,
+                                  tensors.work, seat.communicator);
     program_.Run(machine, tensors);
     CheckCuda(cudaDeviceSynchronize(), "the step");
     recorder.StepDone(tensors.work);
@@ -95,9 +110,14 @@ class CudaRunner : public Runner {
     return record;
   }
 
+  struct Rank {
+    CudaMemory log, memory;
+    std::vector<std::byte> image;  // kept for the next run
+  };
+
   Program program_;
-  CudaMemory log_, memory_;
-  std::vector<std::byte> image_;  // kept for the next run
+  World& world_;
+  std::deque<Rank> ranks_;
 };
 
 }  // namespace assay

@@ -25,6 +25,16 @@ void ReadCuda(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) CheckCuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "download");
 }
 
+void WriteCuda(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) CheckCuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "upload");
+}
+
+void UseDeviceOf(int rank) {
+  int devices = 0;
+  CheckCuda(cudaGetDeviceCount(&devices), "counting the GPUs");
+  CheckCuda(cudaSetDevice(rank % devices), "choosing a GPU");
+}
+
 std::optional<std::string> CudaProblem() {
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);

@@ -9,7 +9,7 @@
 
 namespace assay {
 
-std::unique_ptr<Runner> MakeCudaRunner(PathId landed);
+std::unique_ptr<Runner> MakeCudaRunner(PathId landed, World& world);
 std::optional<std::string> CudaProblem();
 std::string CudaName();
 

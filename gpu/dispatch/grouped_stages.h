@@ -2,7 +2,6 @@
 #pragma once
 
 #include "gpu/dispatch/stages.h"
-#include "gpu/kernels/batched_blend.h"
 #include "gpu/kernels/grouped_gemm.h"
 
 namespace assay {
@@ -68,15 +67,9 @@ void LaunchGroupedGemms(Machine& machine, const char* gate_up_name, const char* 
 // The routed sum is stored, then the shared expert is added and the sum stored again.
 template <class Policy, class Machine>
 void LaunchTwoBlends(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
-  using Rule = typename Policy::BlendRule;
-  auto sum = BlendArgsOf<Rule>(layer, {0, layer.problem->rows, 0});
-  const bool has_shared = sum.has_shared, has_gate = sum.has_gate;
-  sum.has_shared = sum.has_gate = false;
-  machine.Launch("weighted_sum", Blend<Rule, Machine::kChecked>{}, sum);
-  if (!has_shared) return;
-  machine.Launch(
-      "batched_blend", BatchedBlend<Rule, Machine::kChecked>{},
-      {sum.tokens, sum.hidden, has_gate, sum.input, sum.shared_gate, sum.shared_down, sum.output});
+  const TokenRange all{0, layer.problem->rows, 0};
+  LaunchRoutedBlend<Policy>(machine, "weighted_sum", layer, all);
+  if (layer.problem->shared) LaunchAddShared<Policy>(machine, "batched_blend", layer, all);
 }
 
 }  // namespace assay

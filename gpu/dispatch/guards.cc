@@ -70,8 +70,6 @@ const std::vector<Guard> kNotBuilt = {
     {"not_built_activation", kRefuses, "only unclamped SiLU is built",
      [](P p) { return p.activation != Activation::kSilu || p.limit != 0; }},
     {"not_built_lora", kRefuses, "LoRA is not built", [](P p) { return p.lora != Lora::kOff; }},
-    {"not_built_ep", kRefuses, "expert parallel is not built",
-     [](P p) { return p.ep != 1 || p.ep_map != EpMap::kEven; }},
     {"not_built_graph", kRefuses, "CUDA graphs are not built", [](P p) { return p.graph; }},
 };
 

@@ -134,7 +134,7 @@ void RunFused(Machine& machine, const LayerTensors<Machine::kChecked>& layer, Pa
   const TokenRange all{0, layer.problem->rows, 0};
   RunRoute<Policy, kRows>(machine, layer, path);
   RunExperts<Policy, kStep>(machine, layer, path, all);
-  LaunchBlend<Policy>(machine, KernelsOf(path).blend, layer, all);
+  Policy::Finish::template Launch<Policy>(machine, KernelsOf(path).blend, layer, all);
   machine.TokensDone(all);
 }
 
@@ -147,7 +147,7 @@ void RunBatched(Machine& machine, const LayerTensors<Machine::kChecked>& layer) 
     const TokenRange one{token, 1, 0};
     LaunchTopK<Policy>(machine, kBatchedKernels.batched_topk, layer, one);
     RunExperts<Policy, 16>(machine, layer, PathId::kBatched, one);
-    LaunchBlend<Policy>(machine, kBatchedKernels.blend, layer, one);
+    Policy::Finish::template Launch<Policy>(machine, kBatchedKernels.blend, layer, one);
     machine.TokensDone(one);
   }
 }

@@ -4,6 +4,7 @@
 
 #include "gpu/dispatch/layer_tensors.h"
 #include "gpu/dispatch/mixed.h"
+#include "gpu/kernels/batched_blend.h"
 #include "gpu/kernels/blend.h"
 #include "gpu/kernels/gate_up.h"
 #include "gpu/kernels/router.h"
@@ -13,6 +14,8 @@
 
 namespace assay {
 
+struct FinishStep;
+
 struct ProductionPolicy {
   using Nvfp4 = Nvfp4Kernel;
   using Mxfp4 = Mxfp4Kernel;
@@ -21,6 +24,7 @@ struct ProductionPolicy {
   using Fp8Standard = Fp8StandardKernel;
   using TieRule = LowerIndexWins;
   using BlendRule = assay::BlendRule;
+  using Finish = FinishStep;
 };
 
 // Tokens [first, first + count) of the step; their expert scratch starts at row `scratch`.
@@ -190,12 +194,11 @@ typename Blend<Rule, kChecked>::Args BlendArgsOf(const LayerTensors<kChecked>& l
   const Problem& p = *layer.problem;
   const auto downs = SiluDownArgsOf(layer, layer.row_major, tokens);
   const Index first = tokens.first, count = tokens.count;
-  const bool gated = p.shared && p.shared_gate == SharedGate::kSigmoid;
   return {tokens.count,
           p.hidden,
           p.top_k,
           p.shared.has_value(),
-          gated,
+          p.HasSharedGate(),
           layer.input.Part(first * p.hidden, count * p.hidden),
           layer.shared_gate,
           AsInput(layer.work.weights.Part(first * p.top_k, count * p.top_k)),
@@ -210,5 +213,45 @@ void LaunchBlend(Machine& machine, const char* name, const LayerTensors<Machine:
   using Rule = typename Policy::BlendRule;
   machine.Launch(name, Blend<Rule, Machine::kChecked>{}, BlendArgsOf<Rule>(layer, tokens));
 }
+
+// The routed part of the output alone.
+template <class Policy, class Machine>
+void LaunchRoutedBlend(Machine& machine, const char* name,
+                       const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+  using Rule = typename Policy::BlendRule;
+  auto args = BlendArgsOf<Rule>(layer, tokens);
+  args.has_shared = args.has_gate = false;
+  machine.Launch(name, Blend<Rule, Machine::kChecked>{}, args);
+}
+
+// Adds the shared expert to the stored output, and stores it again.
+template <class Policy, class Machine>
+void LaunchAddShared(Machine& machine, const char* name,
+                     const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+  using Rule = typename Policy::BlendRule;
+  const auto args = BlendArgsOf<Rule>(layer, tokens);
+  machine.Launch(name, BatchedBlend<Rule, Machine::kChecked>{},
+                 {args.tokens, args.hidden, args.has_gate, args.input, args.shared_gate,
+                  args.shared_down, args.output});
+}
+
+// The output of `tokens` from their down results. Under expert parallel each rank blends what its
+// experts gave, the partial outputs are all-reduced, then the replicated shared expert is added
+// once: a residual add where it has no gate.
+struct FinishStep {
+  template <class Policy, class Machine>
+  static void Launch(Machine& machine, const char* blend,
+                     const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+    const Problem& p = *layer.problem;
+    if (p.ep == 1) return LaunchBlend<Policy>(machine, blend, layer, tokens);
+    LaunchRoutedBlend<Policy>(machine, blend, layer, tokens);
+    machine.AllReduce(
+        layer.work.output.Part(Index{tokens.first} * p.hidden, Index{tokens.count} * p.hidden),
+        Index{tokens.count} * p.hidden);
+    if (p.shared)
+      LaunchAddShared<Policy>(machine, p.HasSharedGate() ? "batched_blend" : "residual_add", layer,
+                              tokens);
+  }
+};
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <deque>
 
 #include "gpu/host/host_executor.h"
 #include "gpu/run/place_layer.h"
@@ -14,13 +15,19 @@ class HostMachine {
  public:
   static constexpr bool kChecked = kChecked_;
 
-  HostMachine(HostExecutor& executor, Recorder& recorder, const Workspace<kChecked>& work)
-      : executor_(executor), recorder_(recorder), work_(work) {}
+  HostMachine(HostExecutor& executor, Recorder& recorder, const Workspace<kChecked>& work,
+              Communicator* communicator)
+      : executor_(executor), recorder_(recorder), work_(work), communicator_(communicator) {}
 
   template <class Kernel>
   void Launch(const char* name, const Kernel& kernel, const typename Kernel::Args& args) {
     recorder_.NoteLaunch(name, Kernel::Shape(args));
     recorder_.NoteReport(name, executor_.Launch(kernel, args));
+  }
+  // Adds the ranks' values: expert parallel only.
+  void AllReduce(const View<Bf16, kChecked>& values, Index count) {
+    recorder_.NoteAllReduce();
+    communicator_->AllReduce(values.Data(), static_cast<std::size_t>(count));
   }
   void TokensDone(TokenRange range) { recorder_.TokensDone(work_, range); }
 
@@ -28,39 +35,50 @@ class HostMachine {
   HostExecutor& executor_;
   Recorder& recorder_;
   const Workspace<kChecked>& work_;
+  Communicator* communicator_;
 };
 
 inline void ReadHost(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
+inline constexpr StagedMemory kHostMemory = {ReadHost, ReadHost};
 
 // `Program`: Run(machine, tensors) and ScratchRows(problem).
 template <class Program>
 class HostRunner : public Runner {
  public:
-  HostRunner(Program program, int threads) : program_(program), executor_(threads) {}
+  HostRunner(Program program, int threads, World& world) : program_(program), world_(world) {
+    ranks_.emplace_back(threads);
+  }
 
   RunRecord Run(const LayerData& layer, const RunOptions& options) override {
-    return options.checked ? RunAs<true>(layer, options.poison)
-                           : RunAs<false>(layer, options.poison);
+    const auto step = [&](const Seat& seat) {
+      return options.checked ? RunAs<true>(layer, options.poison, seat)
+                             : RunAs<false>(layer, options.poison, seat);
+    };
+    if (layer.problem.ep == 1) return step({});
+    while (static_cast<int>(ranks_.size()) < layer.problem.ep) ranks_.emplace_back(1);
+    return world_.Run(layer.problem, kHostMemory, step);
   }
   Device device() const override { return Device::kHost; }
 
  private:
   template <bool kChecked>
-  RunRecord RunAs(const LayerData& layer, Poison poison) {
+  RunRecord RunAs(const LayerData& layer, Poison poison, const Seat& seat) {
+    Rank& rank = ranks_[seat.rank];
     RunRecord record;
     Ledger ledger;
-    PlaceOptions place{&layer, program_.ScratchRows(layer.problem), nullptr, program_.GroupsRows()};
+    PlaceOptions place{&layer, program_.ScratchRows(layer.problem), nullptr, program_.GroupsRows(),
+                       seat};
     Arena measured;
     PlaceLayer<kChecked>(place, measured);
-    memory_.resize(measured.Used());
-    FillPoison(memory_, poison);
+    rank.memory.resize(measured.Used());
+    FillPoison(rank.memory, poison);
     place.ledger = &ledger;
-    Arena arena(memory_.data(), memory_.data());
+    Arena arena(rank.memory.data(), rank.memory.data());
     const auto tensors = PlaceLayer<kChecked>(place, arena);
     Recorder recorder(layer.problem, record, ReadHost, kChecked);
-    HostMachine<kChecked> machine(executor_, recorder, tensors.work);
+    HostMachine<kChecked> machine(rank.executor, recorder, tensors.work, seat.communicator);
     program_.Run(machine, tensors);
     recorder.StepDone(tensors.work);
     record.checked = record.has_ledger = kChecked;
@@ -69,9 +87,16 @@ class HostRunner : public Runner {
     return record;
   }
 
+  struct Rank {
+    explicit Rank(int threads) : executor(threads) {}
+
+    HostExecutor executor;
+    std::vector<std::byte> memory;  // kept for the next run
+  };
+
   Program program_;
-  HostExecutor executor_;
-  std::vector<std::byte> memory_;  // kept for the next run
+  World& world_;
+  std::deque<Rank> ranks_;
 };
 
 }  // namespace assay

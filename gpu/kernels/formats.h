@@ -67,6 +67,9 @@ struct WeightMatrix {
   View<const Word, kChecked> payload;
   View<const ScaleUnit<Word>, kChecked> scale;
   float global_scale = 0.0f;
+
+  // A null pointer in the table: the expert lives on another rank. Its products are zeros.
+  constexpr bool IsAbsent() const { return payload.Data() == nullptr; }
 };
 
 }  // namespace assay

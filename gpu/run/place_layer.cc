@@ -148,6 +148,10 @@ class Placer {
     const auto table = arena_.Place<WeightMatrix<Word, kChecked>>(name, p_.experts);
     const auto unrouted = PlaceUnrouted<Word>(name, shape);
     for (int e = 0; e < p_.experts; ++e) {
+      if (!options_.seat.Holds(e)) {
+        if (!table.values.empty()) table.values[e] = {};
+        continue;
+      }
       const auto built = layer_.experts.find(e);
       const auto matrix = built == layer_.experts.end()
                               ? unrouted

@@ -7,6 +7,7 @@
 
 #include "gpu/dispatch/layer_tensors.h"
 #include "gpu/run/arena.h"
+#include "gpu/run/world.h"
 #include "reference/layer_data.h"
 
 namespace assay {
@@ -19,6 +20,7 @@ struct PlaceOptions {
   int scratch_rows = 1;      // rows of expert scratch: the step's rows, or 1 where it is reused
   Ledger* ledger = nullptr;  // null: none kept
   bool groups_rows = false;  // scratch of the paths that group rows by expert
+  Seat seat;                 // which experts this rank holds
 };
 
 // Writes the tensors' bytes where the arena has an image; the rest keeps its poison, except the

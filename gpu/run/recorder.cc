@@ -47,6 +47,8 @@ void Recorder::NoteLaunch(const char* kernel, const LaunchShape& shape) {
   record_.launches.push_back({kernel, ToDim3(shape.grid), shape.threads, shape.shared_bytes});
 }
 
+void Recorder::NoteAllReduce() { record_.launches.push_back({"all_reduce", {}, 0, 0}); }
+
 void Recorder::NoteReport(const char* kernel, const LaunchReport& report) {
   for (int kind = 0; kind < kAccessKinds; ++kind) {
     const FaultTally& tally = report.faults[kind];

@@ -14,6 +14,7 @@ class Recorder {
  public:
   Recorder(const Problem& problem, RunRecord& record, ReadMemory read, bool keep_stages);
 
+  void NoteAllReduce();
   void NoteLaunch(const char* kernel, const LaunchShape& shape);
   void NoteReport(const char* kernel, const LaunchReport& report);
 

@@ -33,6 +33,7 @@ struct AccessFault {
   std::int64_t owner_byte = -1;       // the byte that this weight owns (kWrongOwner)
   Dim3 block;
   int thread = 0, line = 0;
+  int rank = 0;      // of an expert-parallel step
   std::string file;  // of the kernel, "gpu/kernels/dot.h"; empty where a GPU kept the fault
 };
 
@@ -66,12 +67,20 @@ struct StageBits {
   std::vector<std::uint16_t> shared_down;             // [rows, hidden]
 };
 
+// What rank `rank` left that rank 0 left otherwise, though expert parallel wants them equal.
+struct RankDifference {
+  int rank = 0;
+  std::string what;        // launches, ids, weights, output
+  std::int64_t index = 0;  // of the first that differs
+};
+
 struct RunRecord {
   std::vector<LaunchInfo> launches;   // in order
   std::vector<std::uint16_t> output;  // BF16 bits [rows, hidden]; 0xFFFF = never written
   std::vector<std::uint32_t> ids;     // [rows, top_k]
   std::vector<float> weights;         // [rows, top_k]
   StageBits stages;
+  std::vector<RankDifference> rank_differences;  // empty without expert parallel
 
   bool checked = false;             // the fields below are meaningful
   KindTotals faults[kAccessKinds];  // by AccessKind

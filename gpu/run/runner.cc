@@ -10,11 +10,11 @@
 
 namespace assay {
 
-std::unique_ptr<Runner> MakeRunner(PathId landed, Device device, int threads) {
-  if (device == Device::kCuda) return MakeCudaRunner(landed);
+std::unique_ptr<Runner> MakeRunner(PathId landed, Device device, int threads, World& world) {
+  if (device == Device::kCuda) return MakeCudaRunner(landed, world);
   if (const auto problem = ArithmeticProblem()) throw EnvironmentError(*problem);
   return std::make_unique<HostRunner<PathProgram<ProductionPolicy>>>(
-      PathProgram<ProductionPolicy>{landed}, threads);
+      PathProgram<ProductionPolicy>{landed}, threads, world);
 }
 
 std::optional<std::string> DeviceProblem(Device device) {

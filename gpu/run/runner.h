@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gpu/run/run_record.h"
+#include "gpu/run/world.h"
 
 namespace assay {
 
@@ -29,8 +30,10 @@ class Runner {
 };
 
 // A runner for a production path; `landed` is a path whose Decide() says it runs. `threads`:
-// OpenMP threads of the host executor (1 for case-level parallelism).
-std::unique_ptr<Runner> MakeRunner(PathId landed, Device device, int threads);
+// OpenMP threads of the host executor (1 for case-level parallelism). `world`: who runs
+// the ranks of an expert-parallel step.
+std::unique_ptr<Runner> MakeRunner(PathId landed, Device device, int threads,
+                                   World& world = ThreadWorld());
 
 // nullopt: `device` can run here. Otherwise one line: why not, and the way out.
 std::optional<std::string> DeviceProblem(Device device);
