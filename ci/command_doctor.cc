@@ -7,6 +7,7 @@
 #include "ci/commands.h"
 #include "ci/output_files.h"
 #include "ci/table.h"
+#include "gpu/cuda/nccl.h"
 #include "gpu/run/runner.h"
 #include "reference/error.h"
 #include "reports/environment.h"
@@ -67,6 +68,8 @@ ExitCode RunDoctor(Console& console) {
   const auto host = DeviceProblem(Device::kHost), cuda = DeviceProblem(Device::kCuda);
   add("host", host, host ? "" : DeviceName(Device::kHost), true);
   add("cuda", cuda, cuda ? "" : DeviceName(Device::kCuda), false);
+  add("nccl", cuda ? cuda : NcclLoopbackProblem(), NcclName() + ", one rank gives back its values",
+      false);
   add("folder " + here.string(), WriteProblem(here), FreeSpace(here), true);
   fmt::print(console.out, "{}", table.Text());
   return fit ? ExitCode::kPass : ExitCode::kUnfit;

@@ -28,6 +28,7 @@ class CudaMemory {
 
 void ReadCuda(void* to, const void* from, std::size_t bytes);   // to the host
 void WriteCuda(void* to, const void* from, std::size_t bytes);  // from the host
+int Devices();                                                  // GPUs that this process sees
 // Ranks take the GPUs in turn; this thread uses that of `rank`.
 void UseDeviceOf(int rank);
 

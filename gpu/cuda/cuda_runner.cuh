@@ -6,6 +6,7 @@
 
 #include "gpu/cuda/cuda_context.cuh"
 #include "gpu/cuda/cuda_memory.h"
+#include "gpu/cuda/nccl.h"
 #include "gpu/run/place_layer.h"
 #include "gpu/run/recorder.h"
 
@@ -88,6 +89,7 @@ class CudaRunner : public Runner {
   template <bool kChecked>
   RunRecord RunAs(const LayerData& layer, Poison poison, const Seat& seat) {
     Rank& rank = ranks_[seat.rank];
+    const auto nccl = Nccl(layer.problem.ep, seat);
     RunRecord record;
     const PlaceOptions place{&layer, program_.ScratchRows(layer.problem), nullptr,
                              program_.GroupsRows(), seat};
@@ -102,12 +104,18 @@ class CudaRunner : public Runner {
     WriteCuda(rank.memory.data(), rank.image.data(), rank.image.size());
     Recorder recorder(layer.problem, record, ReadCuda, kChecked);
     CudaMachine<kChecked> machine(reinterpret_cast<CudaFaultLog*>(rank.log.data()), recorder,
-                                  tensors.work, seat.communicator);
+                                  tensors.work, nccl ? nccl.get() : seat.communicator);
     program_.Run(machine, tensors);
     CheckCuda(cudaDeviceSynchronize(), "the step");
     recorder.StepDone(tensors.work);
     record.checked = kChecked;
     return record;
+  }
+
+  // With a GPU for each rank NCCL reduces on them; else the values go through the host.
+  static std::unique_ptr<Communicator> Nccl(int ranks, const Seat& seat) {
+    if (ranks == 1 || Devices() < ranks || NcclProblem()) return nullptr;
+    return MakeNcclCommunicator(seat.rank, ranks, *seat.communicator);
   }
 
   struct Rank {

@@ -29,11 +29,13 @@ void WriteCuda(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) CheckCuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "upload");
 }
 
-void UseDeviceOf(int rank) {
+int Devices() {
   int devices = 0;
   CheckCuda(cudaGetDeviceCount(&devices), "counting the GPUs");
-  CheckCuda(cudaSetDevice(rank % devices), "choosing a GPU");
+  return devices;
 }
+
+void UseDeviceOf(int rank) { CheckCuda(cudaSetDevice(rank % Devices()), "choosing a GPU"); }
 
 std::optional<std::string> CudaProblem() {
   int devices = 0;
