@@ -57,7 +57,8 @@ void RequireSupported(const Problem& p) {
   if (p.activation == Activation::kRelu2 && p.limit != 0)
     Refuse("limit", std::to_string(p.limit), "relu2 has no clamp");
   if (p.lora != Lora::kOff) Refuse("lora", Token(p.lora), kNotBuilt);
-  if (p.ep != 1) Refuse("ep", std::to_string(p.ep), kNotBuilt);
+  if (p.ep != 1 && p.zero_experts != 0)
+    Refuse("ep", std::to_string(p.ep), "identity experts belong to no rank; use ep=1");
 }
 
 }  // namespace assay

@@ -63,26 +63,31 @@ double ReducedInOrder(const RankSums& sums) {
   return sums.has_shared ? RoundToBf16(total + sums.shared) : total;
 }
 
-// Partials are stored intervals. Every one of ranks - 1 additions rounds to BF16 at worst; no
-// partial sum exceeds the sum of magnitudes, itself grown by the roundings before.
-ReducedInterval AdmissibleReduced(const RankSums& sums, std::span<const double> partial_error,
-                                  double shared_error) {
+// Every one of ranks - 1 additions rounds to BF16 at worst; no partial sum exceeds the sum of
+// magnitudes, itself grown by the roundings before.
+ReducedInterval AdmissibleSum(std::span<const ReducedInterval> stored) {
+  if (stored.size() == 1) return stored[0];
   double low = 0, high = 0, magnitude = 0;
-  for (std::size_t r = 0; r < sums.partials.size(); ++r) {
-    const double a = RoundToBf16(sums.partials[r] - partial_error[r]);
-    const double b = RoundToBf16(sums.partials[r] + partial_error[r]);
-    low += a;
-    high += b;
-    magnitude += std::max(std::fabs(a), std::fabs(b));
+  for (const ReducedInterval& part : stored) {
+    low += part.low;
+    high += part.high;
+    magnitude += std::max(std::fabs(part.low), std::fabs(part.high));
   }
-  const double additions = static_cast<double>(sums.partials.size()) - 1;
+  const double additions = static_cast<double>(stored.size()) - 1;
   const double grown = magnitude * std::pow(1 + kUnitBf16, additions);
   const double loss = additions * (kUnitBf16 * grown + kTinyBf16);
-  if (sums.partials.size() == 1 && !sums.has_shared) return {low, high};
-  // The sum is stored, then the shared term is added in FP32 and stored again.
-  low = RoundToBf16(low - loss);
-  high = RoundToBf16(high + loss);
+  return {RoundToBf16(low - loss), RoundToBf16(high + loss)};
+}
+
+ReducedInterval AdmissibleReduced(const RankSums& sums, std::span<const double> partial_error,
+                                  double shared_error) {
+  std::vector<ReducedInterval> stored;
+  for (std::size_t r = 0; r < sums.partials.size(); ++r)
+    stored.push_back({RoundToBf16(sums.partials[r] - partial_error[r]),
+                      RoundToBf16(sums.partials[r] + partial_error[r])});
+  const auto [low, high] = AdmissibleSum(stored);
   if (!sums.has_shared) return {low, high};
+  // The shared term is added in FP32 and the sum stored again.
   const double fp32 =
       2 * kUnitFp32 *
       (std::max(std::fabs(low), std::fabs(high)) + std::fabs(sums.shared) + shared_error);

@@ -43,11 +43,14 @@ double ExactSum(const RankSums& sums);
 // Rank by rank in order: each partial to BF16, each addition of the all-reduce to BF16, then the
 // shared term (where there is one) to BF16 again.
 double ReducedInOrder(const RankSums& sums);
-// Admissible BF16 results for any order and shape of the reduction, additions in FP32 or BF16:
-// partials differ from the exact ones by `partial_error[r]` at most before their rounding.
 struct ReducedInterval {
   double low = 0, high = 0;
 };
+// What an all-reduce makes of stored BF16 partials, in any order and shape, additions in FP32 or
+// BF16.
+ReducedInterval AdmissibleSum(std::span<const ReducedInterval> stored);
+// Admissible BF16 results for any order and shape of the reduction, additions in FP32 or BF16:
+// partials differ from the exact ones by `partial_error[r]` at most before their rounding.
 ReducedInterval AdmissibleReduced(const RankSums& sums, std::span<const double> partial_error,
                                   double shared_error);
 

@@ -5,6 +5,7 @@
 #include "reference/error.h"
 #include "reference/exact_stages.h"
 #include "reference/expected.h"
+#include "reference/expert_parallel.h"
 #include "reference/expert_stages.h"
 #include "reference/fp32_error.h"
 #include "reference/interval.h"
@@ -30,6 +31,7 @@ struct Term {
   double weight_exact = 0;
   const TokenResult* result = nullptr;
   bool apart = false;  // added to the stored sum of those before
+  int rank = 0;        // that computes it, under expert parallel
 };
 
 Term TermOf(float weight, const TokenResult& result) {
@@ -118,6 +120,7 @@ struct LayerReference::State {
   RouterExpected router;
   ExpertInput input;  // of rows; where weights are on inputs, of rows and then of slots
   std::vector<TokenResult> identity;
+  ExpertMap ranks;
   // Results do not depend on routing weights, so a second path's selection finds most of them.
   std::mutex mutex;
   std::map<Key, TokenResult> cache;
@@ -126,7 +129,8 @@ struct LayerReference::State {
       : layer(data),
         contract(ContractOf(data.problem, wanted.routed)),
         shared_contract(ContractOf(data.problem, wanted.shared)),
-        router(std::move(expected)) {
+        router(std::move(expected)),
+        ranks(MapOf(data.problem)) {
     input.stored = input.exact = InputMatrix(layer);
     identity = IdentityResults(layer.problem, input.stored);
   }
@@ -250,13 +254,15 @@ struct LayerReference::State {
     const int top_k = layer.problem.top_k;
     std::vector<Term> terms;
     for (int slot = row * top_k; slot < (row + 1) * top_k; ++slot)
-      if (!IsIdentity(selection, slot))
+      if (!IsIdentity(selection, slot)) {
         terms.push_back(
             TermOf(static_cast<float>(FactorOf(selection, slot)), ResultOf(selection, slot)));
+        terms.back().rank = ranks.RankOf(static_cast<int>(selection.ids[slot]));
+      }
     if (layer.shared) {
       terms.push_back(SharedFactor(layer, input.stored, row));
       terms.back().result = &cache.at({kShared, row});
-      terms.back().apart = contract.blend == Blend::kTwoRoundings;
+      terms.back().apart = contract.blend == Blend::kTwoRoundings || layer.problem.ep > 1;
     }
     AddIdentityTerms(selection, row, terms);
     return terms;
@@ -277,6 +283,7 @@ struct LayerReference::State {
     if (!selection.identity_weights.empty()) add(selection.identity_weights[row]);
   }
 
+  void AppendOutput(const Selection& selection, int row, OutputExpected& out) const;
   void AppendStages(const Selection& selection, int row, StageExpected& stages) const;
 };
 
@@ -300,6 +307,38 @@ void StoreElement(const Blended& b, std::size_t terms, std::size_t at, OutputExp
   out.stored[at] = b.nan         ? OnlyNan()
                    : b.unbounded ? Anything()
                                  : StoredSum(out.center[at], out.error[at], b.magnitude);
+}
+
+// Expert parallel: each rank stores its part, the all-reduce adds the parts in any order.
+Blended Reduce(std::vector<Blended> parts, std::size_t terms) {
+  Blended sum;
+  std::vector<ReducedInterval> stored;
+  for (Blended& part : parts) {
+    StoreSoFar(terms, part);
+    sum.exact += part.exact;
+    sum.nan |= part.nan;
+    sum.unbounded |= part.unbounded;
+    stored.push_back({part.sum.low, part.sum.high});
+  }
+  const ReducedInterval reduced = AdmissibleSum(stored);
+  sum.sum = {reduced.low, reduced.high};
+  sum.magnitude = Largest(sum.sum);
+  sum.unbounded |= !IsFinite(sum.sum);
+  return sum;
+}
+
+// The routed terms by rank, then what comes apart: the shared expert, once.
+void BlendRanks(const std::vector<Term>& terms, int ranks, std::size_t first, int hidden,
+                OutputExpected& out) {
+  for (int i = 0; i < hidden; ++i) {
+    std::vector<Blended> parts(ranks);
+    for (const Term& term : terms)
+      if (!term.apart) parts[term.rank].Add(term, i);
+    Blended blended = Reduce(std::move(parts), terms.size());
+    for (const Term& term : terms)
+      if (term.apart) blended.Add(term, i);
+    StoreElement(blended, 2, first + i, out);
+  }
 }
 
 void BlendRow(const std::vector<Term>& terms, std::size_t first, int hidden, OutputExpected& out) {
@@ -342,6 +381,16 @@ void AppendNobodys(const Problem& p, StageExpected& stages) {
 }
 
 }  // namespace
+
+void LayerReference::State::AppendOutput(const Selection& selection, int row,
+                                         OutputExpected& out) const {
+  const Problem& p = layer.problem;
+  const std::size_t first = std::size_t(row) * p.hidden;
+  if (p.ep > 1)
+    BlendRanks(Terms(selection, row), p.ep, first, p.hidden, out);
+  else
+    BlendRow(Terms(selection, row), first, p.hidden, out);
+}
 
 void LayerReference::State::AppendStages(const Selection& selection, int row,
                                          StageExpected& stages) const {
@@ -408,7 +457,7 @@ OutputExpected LayerReference::Evaluate(const Selection& selection) const {
   out.stored.resize(size);
   ReserveStages(p, out.stages);
   for (int row = 0; row < p.rows; ++row) {
-    BlendRow(state_->Terms(selection, row), std::size_t(row) * p.hidden, p.hidden, out);
+    state_->AppendOutput(selection, row, out);
     state_->AppendStages(selection, row, out.stages);
   }
   return out;
