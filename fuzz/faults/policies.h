@@ -80,6 +80,10 @@ template <class Rule>
 struct WithBlend : ProductionPolicy {
   using BlendRule = Rule;
 };
+template <class Steps>
+struct WithFinish : ProductionPolicy {
+  using Finish = Steps;
+};
 struct WithLaterLane : ProductionPolicy {
   using TieRule = LaterLaneWins;
 };

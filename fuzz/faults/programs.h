@@ -53,9 +53,9 @@ struct SecondRunDiffers : PathProgram<ProductionPolicy> {
     RunExperts<ProductionPolicy, 8>(machine, layer, PathId::kK3, {0, layer.problem->rows, 0});
     const TokenRange all{0, layer.problem->rows, 0};
     if (++runs % 2 == 1)
-      LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all, true);
+      LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all);
     else
-      LaunchBlend<WithBlend<LastSlotDropped>>(machine, "blend_batch3", layer, all, true);
+      LaunchBlend<WithBlend<LastSlotDropped>>(machine, "blend_batch3", layer, all);
     machine.TokensDone(all);
   }
 };
@@ -72,7 +72,7 @@ struct WithKernels : PathProgram<ProductionPolicy> {
                    GateUpArgsOf(layer, layer.transposed, all));
     machine.Launch("silu_down_batch3_t", SiluDown<F, F, Machine::kChecked>{},
                    SiluDownArgsOf(layer, layer.transposed, all));
-    LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all, true);
+    LaunchBlend<ProductionPolicy>(machine, "blend_batch3", layer, all);
     machine.TokensDone(all);
   }
 };
@@ -169,6 +169,56 @@ struct DownOfNextExpert : PathProgram<ProductionPolicy> {
   }
 };
 
+// Expert parallel: every rank blends the replicated shared expert in before the all-reduce.
+struct SharedBeforeReduce {
+  template <class Policy, class Machine>
+  static void Launch(Machine& machine, const char* blend,
+                     const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+    const Problem& p = *layer.problem;
+    LaunchBlend<Policy>(machine, blend, layer, tokens);
+    if (p.ep == 1) return;
+    const Index count = Index{tokens.count} * p.hidden;
+    machine.AllReduce(layer.work.output.Part(Index{tokens.first} * p.hidden, count), count);
+  }
+};
+
+// Expert parallel: the shared expert joins as a plain residual, whatever its gate says.
+struct GateForgottenAfterReduce {
+  template <class Policy, class Machine>
+  static void Launch(Machine& machine, const char* blend,
+                     const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+    Problem ungated = *layer.problem;
+    ungated.shared_gate = SharedGate::kNone;
+    auto forgotten = layer;
+    forgotten.problem = &ungated;
+    FinishStep::Launch<Policy>(machine, blend, forgotten, tokens);
+  }
+};
+
+// Expert parallel: a layer without a shared expert adds what lies in its scratch all the same.
+struct StaleSharedAdded {
+  template <class Policy, class Machine>
+  static void Launch(Machine& machine, const char* blend,
+                     const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+    FinishStep::Launch<Policy>(machine, blend, layer, tokens);
+    if (!layer.problem->shared) LaunchAddShared<Policy>(machine, "residual_add", layer, tokens);
+  }
+};
+
+// Expert parallel: only rank 0 adds the shared expert.
+struct SharedOnRankZero {
+  template <class Policy, class Machine>
+  static void Launch(Machine& machine, const char* blend,
+                     const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
+    if (machine.Rank() == 0) return FinishStep::Launch<Policy>(machine, blend, layer, tokens);
+    Problem without = *layer.problem;
+    without.shared.reset();
+    auto other = layer;
+    other.problem = &without;
+    FinishStep::Launch<Policy>(machine, blend, other, tokens);
+  }
+};
+
 // Calls `visit(program)` with the fault's program; false: no such fault.
 template <class Visit>
 bool VisitProgram(std::string_view name, PathId path, const Visit& visit) {
@@ -214,6 +264,10 @@ bool VisitProgram(std::string_view name, PathId path, const Visit& visit) {
   if (name == "clamp_in_one_silu_down") return own(SingleFp8With<PlainGateUp, ClampingSiluDown>{});
   if (name == "gemm_tail_dropped") return own(GemmTailDropped{});
   if (name == "grouped_lane_order") return own(GroupedLaneOrder{});
+  if (name == "ep_shared_counted_per_rank") return with(WithFinish<SharedBeforeReduce>{});
+  if (name == "ep_gate_forgotten") return with(WithFinish<GateForgottenAfterReduce>{});
+  if (name == "ep_stale_shared") return with(WithFinish<StaleSharedAdded>{});
+  if (name == "ep_shared_on_rank_zero") return with(WithFinish<SharedOnRankZero>{});
   return false;
 }
 

@@ -19,8 +19,8 @@ class CudaMachine {
   static constexpr int kPlainSharedBytes = 48 * 1024;  // more needs the function attribute
 
   CudaMachine(CudaFaultLog* log, Recorder& recorder, const Workspace<kChecked>& work,
-              Communicator* communicator)
-      : log_(log), recorder_(recorder), work_(work), communicator_(communicator) {}
+              const Seat& seat)
+      : log_(log), recorder_(recorder), work_(work), seat_(seat) {}
 
   template <class Kernel>
   void Launch(const char* name, const Kernel&, const typename Kernel::Args& args) {
@@ -39,8 +39,9 @@ class CudaMachine {
   // Adds the ranks' values: expert parallel only.
   void AllReduce(const View<Bf16, kChecked>& values, Index count) {
     recorder_.NoteAllReduce();
-    communicator_->AllReduce(values.Data(), static_cast<std::size_t>(count));
+    seat_.communicator->AllReduce(values.Data(), static_cast<std::size_t>(count));
   }
+  int Rank() const { return seat_.rank; }
   void TokensDone(TokenRange range) { recorder_.TokensDone(work_, range); }
 
  private:
@@ -65,7 +66,7 @@ class CudaMachine {
   CudaFaultLog* log_;
   Recorder& recorder_;
   const Workspace<kChecked>& work_;
-  Communicator* communicator_;
+  Seat seat_;
 };
 
 template <class Program>
@@ -90,6 +91,7 @@ class CudaRunner : public Runner {
   RunRecord RunAs(const LayerData& layer, Poison poison, const Seat& seat) {
     Rank& rank = ranks_[seat.rank];
     const auto nccl = Nccl(layer.problem.ep, seat);
+    const Seat place_of{seat.rank, seat.experts, nccl ? nccl.get() : seat.communicator};
     RunRecord record;
     const PlaceOptions place{&layer, program_.ScratchRows(layer.problem), nullptr,
                              program_.GroupsRows(), seat};
@@ -104,7 +106,7 @@ class CudaRunner : public Runner {
     WriteCuda(rank.memory.data(), rank.image.data(), rank.image.size());
     Recorder recorder(layer.problem, record, ReadCuda, kChecked);
     CudaMachine<kChecked> machine(reinterpret_cast<CudaFaultLog*>(rank.log.data()), recorder,
-                                  tensors.work, nccl ? nccl.get() : seat.communicator);
+                                  tensors.work, place_of);
     program_.Run(machine, tensors);
     CheckCuda(cudaDeviceSynchronize(), "the step");
     recorder.StepDone(tensors.work);

@@ -43,6 +43,8 @@ const std::vector<Guard> kFormatGuards = {
      [](P p) { return p.format == Format::kBf16 && p.layout != Layout::kRowMajor; }},
     {"fp8_is_row_major", kRefuses, "block FP8 weights have one packing: layout=row_major",
      [](P p) { return p.format == Format::kFp8Block && p.layout != Layout::kRowMajor; }},
+    {"zero_experts_one_rank", kRefuses, "identity experts belong to no rank: ep=1",
+     [](P p) { return p.zero_experts > 0 && p.ep > 1; }},
     {"shared_inter", kRefuses, "the fused kernels need the shared expert as wide as a routed one",
      [](P p) { return p.shared && p.SharedInter() != p.inter && !IsMixed(p); }},
 };

@@ -16,8 +16,8 @@ class HostMachine {
   static constexpr bool kChecked = kChecked_;
 
   HostMachine(HostExecutor& executor, Recorder& recorder, const Workspace<kChecked>& work,
-              Communicator* communicator)
-      : executor_(executor), recorder_(recorder), work_(work), communicator_(communicator) {}
+              const Seat& seat)
+      : executor_(executor), recorder_(recorder), work_(work), seat_(seat) {}
 
   template <class Kernel>
   void Launch(const char* name, const Kernel& kernel, const typename Kernel::Args& args) {
@@ -27,15 +27,16 @@ class HostMachine {
   // Adds the ranks' values: expert parallel only.
   void AllReduce(const View<Bf16, kChecked>& values, Index count) {
     recorder_.NoteAllReduce();
-    communicator_->AllReduce(values.Data(), static_cast<std::size_t>(count));
+    seat_.communicator->AllReduce(values.Data(), static_cast<std::size_t>(count));
   }
+  int Rank() const { return seat_.rank; }
   void TokensDone(TokenRange range) { recorder_.TokensDone(work_, range); }
 
  private:
   HostExecutor& executor_;
   Recorder& recorder_;
   const Workspace<kChecked>& work_;
-  Communicator* communicator_;
+  Seat seat_;
 };
 
 inline void ReadHost(void* to, const void* from, std::size_t bytes) {
@@ -78,7 +79,7 @@ class HostRunner : public Runner {
     Arena arena(rank.memory.data(), rank.memory.data());
     const auto tensors = PlaceLayer<kChecked>(place, arena);
     Recorder recorder(layer.problem, record, ReadHost, kChecked);
-    HostMachine<kChecked> machine(rank.executor, recorder, tensors.work, seat.communicator);
+    HostMachine<kChecked> machine(rank.executor, recorder, tensors.work, seat);
     program_.Run(machine, tensors);
     recorder.StepDone(tensors.work);
     record.checked = record.has_ledger = kChecked;
