@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gpu/cuda/cuda_memory.h"
+#include "gpu/kernels/numeric.h"
 #include "gpu/cuda/nccl.h"
 #include "reference/error.h"
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 
+#include "gpu/kernels/numeric.h"
 #include "gpu/run/record_bytes.h"
 #include "reference/error.h"
 

@@ -4,9 +4,9 @@
 
 #include <cstddef>
 
-#include "gpu/kernels/numeric.h"
-
 namespace assay {
+
+struct Bf16;  // gpu/kernels/numeric.h
 
 class Communicator {
  public:

@@ -5,6 +5,7 @@
 #include <span>
 #include <thread>
 
+#include "gpu/kernels/numeric.h"
 #include "gpu/run/world.h"
 #include "reference/error.h"
 

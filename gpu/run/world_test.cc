@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu/kernels/numeric.h"
 #include "gpu/run/runner.h"
 #include "reference/bf16.h"
 #include "reference/error.h"
