@@ -3,6 +3,7 @@
 // placement of that weight; scale tensors also keep a ledger of what was read.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <type_traits>
 
@@ -97,11 +98,12 @@ class View<T, true> {
     Report(context, AccessKind::kWriteOutside, {}, index, {file, line});
     return PoisonValue<float>();
   }
+  // At most what the tensor has: a part never reaches further than its whole.
   constexpr View Part(Index begin, Index count) const {
     View part = *this;
     part.data_ += begin;
     part.tag_.offset += begin;
-    part.tag_.extent = count;
+    part.tag_.extent = std::clamp<Index>(tag_.extent - begin, 0, count);
     return part;
   }
   constexpr T* Data() const { return data_; }

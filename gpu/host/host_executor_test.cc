@@ -180,6 +180,19 @@ TEST(View, PartsReportOffsetsFromTheStartOfTheirTensor) {
   EXPECT_EQ(first.extent, 7);
 }
 
+// A part of an empty tensor, say of a scratch that the layer does not have, holds nothing.
+TEST(View, PartsNeverReachFurtherThanTheirTensor) {
+  std::vector<float> data(10);
+  const View<float, true> whole(data.data(), TagOf("data", 10)),
+      none(data.data(), TagOf("none", 0));
+  EXPECT_EQ(whole.Part(8, 5).tag().extent, 2);
+  EXPECT_EQ(whole.Part(12, 5).tag().extent, 0);
+  const auto report = LaunchThreads(32, [&, part = none.Part(0, 4)](HostContext& context) {
+    if (context.Thread() == 0) part.Load(context, 0);
+  });
+  EXPECT_EQ(report.faults[static_cast<int>(AccessKind::kReadOutside)].total, 1);
+}
+
 TEST(Executor, RefusesAThreadCountThatIsNoMultipleOfAWarp) {
   EXPECT_THROW(LaunchThreads(33, [](HostContext&) {}), std::invalid_argument);
 }

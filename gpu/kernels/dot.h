@@ -11,7 +11,7 @@ template <class Format, bool kChecked, class Value>
 constexpr float DotTransposed(Context auto& context,
                               const WeightMatrix<std::uint8_t, kChecked>& matrix, int rows,
                               int columns, int row, const Value& value) {
-  if (matrix.IsAbsent()) return 0.0f;
+  if (matrix.absent) return 0.0f;
   float sum = 0.0f;
   for (int first = 0; first < columns; first += Format::kGroup) {
     const Index group = Format::GroupOf(first, columns);
@@ -35,7 +35,7 @@ constexpr float LaneDotRowMajor(Context auto& context,
                                 int row, const Value& value) {
   constexpr int kWord = 8;  // columns in one 4-byte word
   static_assert(kStep % kWord == 0 && Format::kGroup % kStep == 0);
-  if (matrix.IsAbsent()) return 0.0f;
+  if (matrix.absent) return 0.0f;
   const int groups = columns / Format::kGroup;
   float sum = 0.0f;
   for (int first = context.Thread() % kWarpSize * kStep; first < columns;
@@ -60,7 +60,7 @@ template <class Format, int kStep, bool kChecked, class Take>
 constexpr void ForLaneWeights(Context auto& context, const WeightMatrix<E4m3Code, kChecked>& matrix,
                               int columns, int row, const Take& take) {
   static_assert(Format::kBlock % kStep == 0);
-  if (matrix.IsAbsent()) return;
+  if (matrix.absent) return;
   const Index band = Index{row / Format::kBlock} * CeilDiv(columns, Format::kBlock);
   for (int first = context.Thread() % kWarpSize * kStep; first < columns;
        first += kWarpSize * kStep) {
@@ -89,7 +89,7 @@ template <class Format, int kStep, bool kChecked, class Value>
 constexpr float LaneDotRowMajor(Context auto& context,
                                 const WeightMatrix<std::uint16_t, kChecked>& matrix, int columns,
                                 int row, const Value& value) {
-  if (matrix.IsAbsent()) return 0.0f;
+  if (matrix.absent) return 0.0f;
   float sum = 0.0f;
   for (int first = context.Thread() % kWarpSize * kStep; first < columns;
        first += kWarpSize * kStep)

@@ -29,7 +29,10 @@ constexpr auto ForSlot(Context auto& context, const SlotGrid& grid, int slot,
                        const ExpertTables<Word, kChecked>& tables, const Dot& dot) {
   if (grid.IsShared(slot)) return dot(Shared{}, tables.shared);
   const auto expert = static_cast<Index>(ids.Load(context, slot));
-  return dot(Routed{}, tables.routed.Load(context, expert));
+  auto matrix = tables.routed.Load(context, expert);
+  // A null pointer in the table means another rank; a null shared expert must never be asked for.
+  matrix.absent = matrix.payload.Data() == nullptr;
+  return dot(Routed{}, matrix);
 }
 
 }  // namespace assay

@@ -68,8 +68,7 @@ struct WeightMatrix {
   View<const ScaleUnit<Word>, kChecked> scale;
   float global_scale = 0.0f;
 
-  // A null pointer in the table: the expert lives on another rank. Its products are zeros.
-  constexpr bool IsAbsent() const { return payload.Data() == nullptr; }
+  bool absent = false;  // the expert lives on another rank: its products are zeros
 };
 
 }  // namespace assay
