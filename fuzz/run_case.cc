@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "fuzz/generate_shape.h"
+#include "gpu/run/device_fault.h"
 
 namespace assay {
 
@@ -84,6 +85,24 @@ void NameTheCase(const Case& c, const RunCaseOptions& options, Verdict& verdict)
   }
 }
 
+// A kernel stopped the GPU in the middle of the case.
+Verdict Stopped(const Case& c, const Landing& landing, const RunCaseOptions& options,
+                const DeviceFault& fault) {
+  Verdict verdict;
+  verdict.landing = landing;
+  verdict.outcome = Outcome::kFailed;
+  Finding finding;
+  finding.check = "memory";
+  finding.path = Token(landing.landed);
+  finding.kernel = fault.doing;
+  finding.error_class = "kernel_stopped_gpu";
+  finding.summary = fault.what();
+  finding.evidence = {{"came_to_light_in", fault.doing}};
+  verdict.findings.push_back(std::move(finding));
+  NameTheCase(c, options, verdict);
+  return verdict;
+}
+
 Verdict BuildAndJudge(const Case& c, const Landing& landing, const RunCaseOptions& options) {
   const double start = Now();
   const LayerData layer = BuildLayer(c.problem);
@@ -109,6 +128,8 @@ Verdict RunCase(const Case& c, const RunCaseOptions& options) {
   if (const std::string why = TooLarge(c.problem); !why.empty()) return Skipped(landing, why);
   try {
     return BuildAndJudge(c, landing, options);
+  } catch (const DeviceFault& fault) {
+    return Stopped(c, landing, options, fault);
   } catch (const UnsupportedProblem& error) {
     return Skipped(landing, "not built yet: " + std::string(error.what()));
   } catch (const EnvironmentError& error) {

@@ -36,5 +36,8 @@ concept Context = requires(C& context, float value, float* target, std::uint8_t*
 };
 
 constexpr int CeilDiv(int a, int b) { return (a + b - 1) / b; }
+// By value: std::min takes references, and a reference to a static constant has no address on a
+// GPU (nvcc makes a trap of it).
+constexpr int Least(int a, int b) { return b < a ? b : a; }
 
 }  // namespace assay

@@ -7,7 +7,8 @@
 
 namespace assay {
 
-// Throws EnvironmentError naming the error and what was being done.
+// Throws EnvironmentError naming the error and what was being done; DeviceFault where a kernel made
+// the GPU stop. The first DeviceFault of the process is the cause, later ones are its echo.
 void CheckCuda(cudaError_t error, const char* doing);
 
 class CudaMemory {

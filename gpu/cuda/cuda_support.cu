@@ -1,13 +1,43 @@
+#include <atomic>
+
 #include "gpu/cuda/cuda_memory.h"
 #include "gpu/cuda/cuda_support.h"
+#include "gpu/run/device_fault.h"
 #include "reference/error.h"
 
 namespace assay {
 
+namespace {
+
+bool IsKernelsFault(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorHardwareStackError:
+    case cudaErrorAssert:
+    case cudaErrorLaunchTimeout:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 void CheckCuda(cudaError_t error, const char* doing) {
-  if (error != cudaSuccess)
-    throw EnvironmentError(std::string("CUDA: ") + cudaGetErrorString(error) + " (" +
-                           cudaGetErrorName(error) + ") in " + doing);
+  if (error == cudaSuccess) return;
+  const std::string message = std::string("CUDA: ") + cudaGetErrorString(error) + " (" +
+                              cudaGetErrorName(error) + ") in " + doing;
+  static std::atomic<bool> dead = false;
+  if (IsKernelsFault(error) && !dead.exchange(true)) throw DeviceFault(message, doing);
+  throw EnvironmentError(dead ? message +
+                                    ": a kernel of an earlier case stopped the GPU; run this "
+                                    "case in another process"
+                              : message);
 }
 
 CudaMemory::~CudaMemory() { cudaFree(data_); }

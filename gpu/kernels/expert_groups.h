@@ -2,8 +2,6 @@
 // all of them. A counting sort on the device; the shared expert is the last group.
 #pragma once
 
-#include <algorithm>
-
 #include "gpu/kernels/expert_slots.h"
 
 namespace assay {
@@ -14,7 +12,7 @@ inline constexpr int kGroupedRows = 64;
 // As many groups as experts can be chosen; those that no slot needs are empty and stand behind the
 // others, before the shared one.
 constexpr int GroupCount(const SlotGrid& slots, int experts) {
-  return std::min(experts, slots.Routed()) + (slots.has_shared ? 1 : 0);
+  return Least(experts, slots.Routed()) + (slots.has_shared ? 1 : 0);
 }
 
 // Group g: slots order[begins[g]] .. order[begins[g + 1] - 1], all of expert experts_of[g].

@@ -41,7 +41,7 @@ struct LaneProduct {
     const int first =
         context.Block().x * kRowsPerBlock + context.Thread() / kWarpSize * kRowsPerWarp;
     for (int from = range.begin; from < range.end; from += kSlots) {
-      const int count = std::min(kSlots, range.end - from);
+      const int count = Least(kSlots, range.end - from);
       int slots[kSlots] = {};
       for (int i = 0; i < count; ++i)
         slots[i] = static_cast<int>(groups.order.Load(context, from + i));

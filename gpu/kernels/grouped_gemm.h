@@ -40,7 +40,7 @@ struct MmaProduct {
         context.Block().x * kRowsPerBlock + context.Thread() / kWarpSize * kRowsPerWarp;
     if (first >= rows) return;  // the whole warp; no block barrier follows
     for (int from = range.begin; from < range.end; from += kTile * kTiles) {
-      Pass pass{rows, columns, first, std::min(kTiles, CeilDiv(range.end - from, kTile))};
+      Pass pass{rows, columns, first, Least(kTiles, CeilDiv(range.end - from, kTile))};
       pass.TakeSlots(context, groups, {from, range.end});
       pass.Multiply(context, matrix, value);
       pass.Give(context, store);
@@ -74,7 +74,7 @@ struct MmaProduct {
         const Index band = Index{first / Format::kBlock} * CeilDiv(columns, Format::kBlock);
         for (int at = 0; at < columns; at += Format::kBlock) {
           float part[kTiles][4] = {};
-          AddProducts(context, matrix, value, {at, std::min(at + Format::kBlock, columns)}, part);
+          AddProducts(context, matrix, value, {at, Least(at + Format::kBlock, columns)}, part);
           const float scale =
               matrix.scale.LoadFor(context, {first, at}, band + at / Format::kBlock);
           for (int tile = 0; tile < kTiles; ++tile)
