@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu/run/device_fault.h"
+
 namespace assay {
 namespace {
 
@@ -43,6 +45,17 @@ TEST(RunCase, PassesOnTheProductionPath) {
   EXPECT_FALSE(verdict.kernels.empty());
   EXPECT_GT(verdict.work.elements, 0);
   EXPECT_GT(verdict.seconds.at("build"), 0);
+}
+
+TEST(RunCase, AKernelThatStopsTheGpuIsAFindingNotASkip) {
+  const Verdict verdict = VerdictOf(kK3, WithDamage([](RunRecord&) {
+    throw DeviceFault("CUDA: unspecified launch failure in gate_up", "gate_up");
+  }));
+  EXPECT_EQ(verdict.outcome, Outcome::kFailed);
+  ASSERT_EQ(verdict.findings.size(), 1u);
+  EXPECT_EQ(verdict.findings[0].check, "memory");
+  EXPECT_EQ(verdict.findings[0].kernel, "gate_up");
+  EXPECT_EQ(verdict.findings[0].case_line, ToLine(ParseCase(kK3)));
 }
 
 TEST(RunCase, SaysWhereAFallbackLanded) {
