@@ -62,9 +62,9 @@ inline std::vector<Contract> StudiedContracts() {
 
 inline Format DrawFormat(const RandomStream& s, const Contract& c) {
   constexpr Format kAny[] = {Format::kNvfp4, Format::kMxfp4, Format::kBf16};
-  constexpr Format kW4[] = {Format::kMxfp4, Format::kNvfp4};
+  constexpr Format kW4[] = {Format::kMxfp4, Format::kNvfp4, Format::kInt4G32};
   if (c.name == "nvfp4_w4a4") return Format::kNvfp4;
-  if (c.name == "w4a8") return kW4[s.At(0) % 2];
+  if (c.name == "w4a8") return kW4[s.At(0) % 3];
   if (c.name == "mxfp8") return s.At(0) % 2 == 0 ? Format::kMxfp4 : Format::kMxfp8;
   return c.name.starts_with("w8a8") ? Format::kFp8Block : kAny[s.At(0) % 3];
 }

@@ -11,6 +11,7 @@
 #include "reference/error.h"
 #include "reference/formats.h"
 #include "reference/random.h"
+#include "reference/small_float.h"
 #include "reference/tokens.h"
 
 namespace assay {
@@ -37,6 +38,8 @@ constexpr std::array<int, 8> kGaussCounts{11, 20, 20, 17, 22, 19, 14, 5};
 constexpr std::array<int, 8> kPow2Counts{0, 40, 40, 0, 40, 0, 8, 0};
 constexpr std::array<int, 8> kIntegerCounts{32, 0, 40, 0, 28, 16, 8, 4};
 
+constexpr std::array<int, 8> kOnesCounts{0, 0, 128, 0, 0, 0, 0, 0};
+
 using CodeTable = std::array<std::uint8_t, 256>;
 
 constexpr CodeTable MakeCodeTable(const std::array<int, 8>& counts) {
@@ -54,7 +57,10 @@ constexpr CodeTable kGaussCodes = MakeCodeTable(kGaussCounts);
 constexpr CodeTable kPow2Codes = MakeCodeTable(kPow2Counts);
 constexpr CodeTable kIntegerCodes = MakeCodeTable(kIntegerCounts);
 
+constexpr CodeTable kOnesCodes = MakeCodeTable(kOnesCounts);
+
 const CodeTable& CodesFor(DataDraw data) {
+  if (data == DataDraw::kDistinct) return kOnesCodes;
   if (data == DataDraw::kPow2) return kPow2Codes;
   return data == DataDraw::kInteger || data == DataDraw::kHalf ? kIntegerCodes : kGaussCodes;
 }
@@ -80,6 +86,7 @@ constexpr std::array<std::uint8_t, 8> kIntegerE4m3{0x00, 0x38, 0x38, 0x38, 0x40,
 // the time, down to the subnormals. Mean square 16^2 / 3 = 85.3. One extreme code in 61 is a NaN
 // code, which production decodes to 0.
 std::uint8_t DrawE4m3Magnitude(const Problem& p, std::uint64_t word) {
+  if (p.data == DataDraw::kDistinct) return 0x38;  // 1
   if (p.data == DataDraw::kPow2) return kPow2E4m3[word & 3];
   if (IsExactDraw(p.data)) return kIntegerE4m3[word & 7];
   const bool extreme = p.data == DataDraw::kExtreme;
@@ -147,6 +154,18 @@ std::uint8_t ExactScale(Format format, int parity) {
   return static_cast<std::uint8_t>(format == Format::kNvfp4 ? (7 + parity) << 3 : 127 + parity);
 }
 
+// Weights +-2^e with e over 0..13 have mean square 6.4e6 = 4^11.3; inputs +-1 of k_dim give sums of
+// mean square about 3 when these are 11 octaves lower and divided by sqrt(k_dim / 3).
+int DistinctBase(int k_dim) {
+  return -11 - static_cast<int>(std::bit_width(static_cast<unsigned>(k_dim) / 3)) / 2;
+}
+
+std::uint8_t DistinctScale(const MatrixDraw& draw, int row, int group) {
+  const int exponent = DistinctExponent(row, group, draw.expert);
+  if (draw.matrix.format == Format::kNvfp4) return static_cast<std::uint8_t>((exponent + 1) << 3);
+  return static_cast<std::uint8_t>(127 + DistinctBase(draw.matrix.columns) + exponent);
+}
+
 std::uint8_t DrawScale(const MatrixDraw& draw, std::uint64_t word, int parity, int base) {
   const DataDraw data = draw.problem.data;
   const bool nvfp4 = draw.matrix.format == Format::kNvfp4;
@@ -168,7 +187,9 @@ void DrawScales(const MatrixDraw& draw) {
   for (int row = 0; row < m.rows; ++row)
     for (int group = 0; group < groups; ++group, ++at) {
       const int parity = ScaleParity(row, group);
-      draw.matrix.scales[at] = DrawScale(draw, stream.At(at), parity, base);
+      draw.matrix.scales[at] = draw.problem.data == DataDraw::kDistinct
+                                   ? DistinctScale(draw, row, group)
+                                   : DrawScale(draw, stream.At(at), parity, base);
     }
 }
 
@@ -188,8 +209,36 @@ float DrawFp32Scale(const MatrixDraw& draw, int weight, std::uint64_t word, int 
 // = 3 * 846; 2.4 times that for the down projection.
 float DrawGlobalScale(const MatrixDraw& draw) {
   if (IsExactDraw(draw.problem.data)) return 1.0f;
+  if (draw.problem.data == DataDraw::kDistinct)  // E4M3 scales begin at 2^-6
+    return static_cast<float>(PowerOfTwo(6 + DistinctBase(draw.matrix.columns)));
   const int exponent = draw.problem.data == DataDraw::kExtreme ? 10 : 0;
   return DrawFp32Scale(draw, 846, draw.Stream(TensorId::kGlobal).At(0), exponent);
+}
+
+// INT4: uniform codes; zero points 7..10 (stored less one); scales for codes less zero points of
+// mean square 23: 23 * 1.33 / 3 = 10. The last bit of a scale differs between neighbours.
+void DrawInt4(const MatrixDraw& draw) {
+  PackedMatrix& m = draw.matrix;
+  const bool exact = IsExactDraw(draw.problem.data) || draw.problem.data == DataDraw::kDistinct;
+  const RandomStream payload = draw.Stream(TensorId::kPayload),
+                     scales = draw.Stream(TensorId::kScales);
+  const std::size_t bytes = std::size_t(m.rows) * m.columns / 2;
+  const int groups = m.columns / GroupSize(m.format);
+  for (std::size_t i = 0; i < bytes; ++i)  // exact: codes 7..10 around a zero point of 8
+    m.payload.push_back(
+        static_cast<std::uint8_t>(exact ? 0x77 + (payload.At(i) & 0x33) : payload.At(i) & 0xFF));
+  for (std::size_t i = 0; i < std::size_t(groups) * m.rows / 2; ++i)
+    m.zeros.push_back(static_cast<std::uint8_t>(exact ? 0x77 : 0x66 + (scales.At(~i) & 0x33)));
+  for (int group = 0; group < groups; ++group)
+    for (int row = 0; row < m.rows; ++row) {
+      const std::uint64_t word = scales.At(std::uint64_t(group) * m.rows + row);
+      const int parity = ScaleParity(row, group);
+      const int code =
+          exact ? 0x3C00 + parity * 0x400  // 1 or 2
+                : (Fp16::EncodeSaturated(DrawFp32Scale(draw, 10, word, 0)) & ~1) | parity;
+      m.scales.push_back(static_cast<std::uint8_t>(code & 255));
+      m.scales.push_back(static_cast<std::uint8_t>(code >> 8));
+    }
 }
 
 // FP32 scales of E4M3 codes, 2^0..2^3 of a base: 85.3 * 21.25 * 1.33 = 2411 = 3 * 804. Extreme
@@ -206,6 +255,12 @@ void DrawFp32Scales(const MatrixDraw& draw) {
       const std::uint64_t word = stream.At(std::uint64_t(row) * grid.columns + column);
       const int octave = static_cast<int>(word & 1) * 2 + parity;
       const bool extreme = draw.problem.data == DataDraw::kExtreme;
+      if (draw.problem.data == DataDraw::kDistinct) {
+        const auto power = static_cast<float>(
+            PowerOfTwo(DistinctBase(m.columns) + DistinctExponent(row, column, draw.expert)));
+        std::memcpy(at, &power, sizeof power);
+        continue;
+      }
       const float scale = IsExactDraw(draw.problem.data)
                               ? static_cast<float>(1 + parity)
                               : DrawFp32Scale(draw, 804, word >> 8, octave + (extreme ? 9 : 0));
@@ -225,6 +280,17 @@ void DrawBf16Payload(const MatrixDraw& draw) {
   m.payload.resize(2 * size);
   for (std::size_t i = 0; i < size; ++i) {
     const std::int32_t bell = stream.Bell(i);
+    if (draw.problem.data == DataDraw::kDistinct) {
+      // In runs of 16 inputs, as if they had scales.
+      const int row = static_cast<int>(i / std::size_t(m.columns));
+      const int group = static_cast<int>(i % std::size_t(m.columns)) / 16;
+      const double power =
+          PowerOfTwo(DistinctBase(m.columns) + DistinctExponent(row, group, draw.expert));
+      const std::uint16_t word = DoubleToBf16(bell < 0 ? -power : power);
+      m.payload[2 * i] = static_cast<std::uint8_t>(word & 255);
+      m.payload[2 * i + 1] = static_cast<std::uint8_t>(word >> 8);
+      continue;
+    }
     const std::uint16_t bits = FloatToBf16(static_cast<float>(exact ? bell / 32768 : bell * unit));
     m.payload[2 * i] = static_cast<std::uint8_t>(bits & 255);
     m.payload[2 * i + 1] = static_cast<std::uint8_t>(bits >> 8);
@@ -249,9 +315,10 @@ PackedMatrix EmptyMatrix(const Problem& problem, Projection projection, int expe
 
 void RequireFormat(const PackedMatrix& matrix, int expert) {
   const std::string field = expert < 0 ? "shared=" : "format=";
-  if (!IsBuilt(matrix.format))
+  if (IsInt4(matrix.format) && matrix.rows % 8 != 0)
     throw UnsupportedProblem(field + std::string(Token(matrix.format)) +
-                             ": not built yet; use nvfp4, mxfp4, an FP8 format or bf16");
+                             ": words hold eight outputs, " + std::to_string(matrix.rows) +
+                             " do not fill them");
   if (const auto rule = CannotCarry(matrix.format, matrix.columns)) throw UnsupportedProblem(*rule);
 }
 
@@ -271,6 +338,10 @@ PackedMatrix BuildMatrix(const Problem& problem, Projection projection, int expe
   PackedMatrix matrix = EmptyMatrix(problem, projection, expert);
   RequireFormat(matrix, expert);
   const MatrixDraw draw{problem, projection, expert, matrix};
+  if (IsInt4(matrix.format)) {
+    DrawInt4(draw);
+    return matrix;
+  }
   if (matrix.format == Format::kBf16)
     DrawBf16Payload(draw);
   else if (IsFp4(matrix.format))

@@ -29,7 +29,6 @@ void RequireSteering(const Problem& p) {
 }
 
 void RequireDistributions(const Problem& p) {
-  if (p.data == DataDraw::kDistinct) Refuse("data", Token(p.data), kNotBuilt);
   if (p.logits == LogitDraw::kNan || p.logits == LogitDraw::kInf)
     Refuse("logits", Token(p.logits), kNotBuilt);
   if (IsSteered(p.routing)) RequireSteering(p);

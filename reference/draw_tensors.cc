@@ -21,6 +21,8 @@ double DrawActivation(const Problem& p, const RandomStream& stream, std::uint64_
       return bell / 32768;
     case DataDraw::kHalf:
       return bell / 32768 * 0.5;
+    case DataDraw::kDistinct:
+      return bell < 0 ? -1 : 1;
     case DataDraw::kZero:
       return 0;
     default:

@@ -50,6 +50,13 @@ constexpr bool IsExactDraw(DataDraw data) {
   return data == DataDraw::kPow2 || data == DataDraw::kInteger || data == DataDraw::kHalf;
 }
 
+// data=distinct: the exponent of the scale of (row, group), 0..13: neighbouring rows, groups and
+// experts never share one, so a scale taken from a neighbour is wrong by a power of two.
+constexpr int kDistinctExponents = 14;
+constexpr int DistinctExponent(int row, int group, int expert) {
+  return (3 * row + 5 * group + 7 * (expert + 1)) % kDistinctExponents;
+}
+
 // Throws UnsupportedProblem, naming the field, if a drawn distribution or a feature that changes
 // the result is not built.
 void RequireSupported(const Problem& problem);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "reference/contract_steps.h"
 #include "reference/tensor_core.h"
@@ -29,7 +30,7 @@ struct Work {
   ExpertBatch batch;
   StageRules rules;
   Operands input, activations;
-  Eigen::MatrixXf input_absolute, activations_absolute;  // in FP32
+  Fp32Operands input_fp32, activations_fp32;
   Sums gate, up, down;
 
   const PackedMatrix& Matrix(Projection p) const {
@@ -64,7 +65,7 @@ void RunPanels(const std::vector<PanelTask>& tasks) {
     const bool down = t.projection == Projection::kDown;
     MultiplyPanel(t.work->Matrix(t.projection), t.work->rules.codes,
                   down ? t.work->activations : t.work->input,
-                  down ? t.work->activations_absolute : t.work->input_absolute, t.first, t.count,
+                  down ? t.work->activations_fp32 : t.work->input_fp32, t.first, t.count,
                   t.work->SumsOf(t.projection));
   }
 }
@@ -108,6 +109,7 @@ void TakeInput(Work& work, const ExpertInput& input) {
   work.input.absolute = work.input.production.cwiseAbs();
   work.input.want_partials = InOrder(work.rules.contract);
   if (IsCoded(work.rules.contract.input)) CodeInput(work);
+  work.input.exact_is_production = work.input.production == work.input.exact;
 }
 
 double PartialsAt(const Sums& sums, Eigen::Index row, Eigen::Index column) {
@@ -237,7 +239,7 @@ void GateAndUp(std::vector<Work>& works, const ExpertInput& input) {
   std::vector<PanelTask> tasks;
   for (Work& work : works) {
     TakeInput(work, input);
-    work.input_absolute = RoundedUp(work.input.absolute);
+    work.input_fp32 = InFp32(work.input);
     if (work.rules.contract.expert.gated) AddPanels(work, Projection::kGate, work.input, tasks);
     AddPanels(work, Projection::kUp, work.input, tasks);
   }
@@ -247,22 +249,21 @@ void GateAndUp(std::vector<Work>& works, const ExpertInput& input) {
 void Down(std::vector<Work>& works) {
   std::vector<PanelTask> tasks;
   for (Work& work : works) {
-    work.activations_absolute = RoundedUp(work.activations.absolute);
+    work.activations_fp32 = InFp32(work.activations);
     AddPanels(work, Projection::kDown, work.activations, tasks);
   }
   RunPanels(tasks);
 }
 
-}  // namespace
+// All sums of a wave are held at once: some ten megabytes of them, or one expert's.
+constexpr std::int64_t kWaveSums = 1 << 18;
 
-void EvaluateBatches(std::vector<ExpertBatch> batches, const ExpertInput& input,
-                     const StageRules& rules) {
-  std::vector<Work> works(batches.size());
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    works[i].batch = std::move(batches[i]);
-    works[i].rules = rules;
-    if (works[i].batch.contract) works[i].rules.contract = *works[i].batch.contract;
-  }
+std::int64_t SumsOf(const ExpertBatch& batch) {
+  const ExpertWeights& w = *batch.weights;
+  return std::int64_t(batch.columns.size()) * (2 * w.up.rows + w.down.rows);
+}
+
+void EvaluateWave(std::vector<Work> works, const ExpertInput& input) {
   GateAndUp(works, input);
   for (Work& work : works) SizeActivations(work);
   const std::vector<TokenTask> tasks = TokenTasks(works);
@@ -271,6 +272,25 @@ void EvaluateBatches(std::vector<ExpertBatch> batches, const ExpertInput& input,
   Down(works);
 #pragma omp parallel for schedule(dynamic) if (tasks.size() > kFewTasks)
   for (std::size_t i = 0; i < tasks.size(); ++i) StoreDown(*tasks[i].work, tasks[i].token);
+}
+
+}  // namespace
+
+void EvaluateBatches(std::vector<ExpertBatch> batches, const ExpertInput& input,
+                     const StageRules& rules) {
+  std::vector<Work> wave;
+  std::int64_t sums = 0;
+  for (ExpertBatch& batch : batches) {
+    sums += SumsOf(batch);
+    wave.push_back({});
+    wave.back().batch = std::move(batch);
+    wave.back().rules = rules;
+    if (wave.back().batch.contract) wave.back().rules.contract = *wave.back().batch.contract;
+    if (sums < kWaveSums) continue;
+    EvaluateWave(std::exchange(wave, {}), input);
+    sums = 0;
+  }
+  if (!wave.empty()) EvaluateWave(std::move(wave), input);
 }
 
 }  // namespace assay

@@ -39,6 +39,10 @@ constexpr bool IsFp8(Format format) {
   return format == Format::kFp8Block || format == Format::kFp8Channel || format == Format::kMxfp8;
 }
 
+constexpr bool IsInt4(Format format) {
+  return format == Format::kInt4G32 || format == Format::kInt4G128;
+}
+
 // The grid of scales of a matrix [rows, columns] and the bytes of one; 0 x 0: none.
 struct ScaleGrid {
   int rows = 0, columns = 0, bytes = 0;
@@ -48,7 +52,8 @@ constexpr ScaleGrid ScaleGridOf(Format format, int rows, int columns) {
   if (format == Format::kFp8Channel) return {rows, 1, 4};
   if (format == Format::kFp8Block)
     return {(rows + group - 1) / group, (columns + group - 1) / group, 4};
-  return group == 0 ? ScaleGrid{} : ScaleGrid{rows, (columns + group - 1) / group, 1};
+  const int bytes = IsInt4(format) ? 2 : 1;
+  return group == 0 ? ScaleGrid{} : ScaleGrid{rows, (columns + group - 1) / group, bytes};
 }
 
 // FP4 and INT4 need whole groups along the inner dimension. nullopt: `k_dim` can be carried;
@@ -57,7 +62,7 @@ std::optional<std::string> CannotCarry(Format format, int k_dim);
 
 // Whether the builder and the reference have the format.
 constexpr bool IsBuilt(Format format) {
-  return IsFp4(format) || IsFp8(format) || format == Format::kBf16;
+  return IsFp4(format) || IsFp8(format) || IsInt4(format) || format == Format::kBf16;
 }
 
 }  // namespace assay

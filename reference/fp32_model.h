@@ -52,11 +52,28 @@ inline float Fp8ByHand(const PackedMatrix& m, int row, int column) {
          FloatAt(m.scales, std::size_t(row / 128) * ((m.columns + 127) / 128) + column / 128);
 }
 
+// (code - zero point) * scale, in GPTQ's order of words.
+inline float Int4ByHand(const PackedMatrix& m, int row, int column) {
+  const auto word = [](const std::vector<std::uint8_t>& bytes, std::size_t at) {
+    std::uint32_t value;
+    std::memcpy(&value, bytes.data() + 4 * at, 4);
+    return value;
+  };
+  const int group = column / (m.format == Format::kInt4G32 ? 32 : 128);
+  const int code = word(m.payload, std::size_t(column / 8) * m.rows + row) >> (column % 8 * 4) & 15;
+  const int zero = word(m.zeros, std::size_t(group) * (m.rows / 8) + row / 8) >> (row % 8 * 4) & 15;
+  std::uint16_t half;
+  std::memcpy(&half, m.scales.data() + 2 * (std::size_t(group) * m.rows + row), 2);
+  const float scale = (1024 + (half & 1023)) * PowerByBits(127 - 25 + (half >> 10));
+  return (code - zero - 1) * scale;
+}
+
 // The weight as a kernel forms it.
 inline float WeightAtPosition(const PackedMatrix& m, int row, int column) {
   const std::size_t at = std::size_t(row) * m.columns + column;
   if (m.format == Format::kBf16)
     return Bf16ToFloat(static_cast<std::uint16_t>(m.payload[2 * at] | m.payload[2 * at + 1] << 8));
+  if (IsInt4(m.format)) return Int4ByHand(m, row, column);
   if (IsFp8(m.format)) return Fp8ByHand(m, row, column);
   const int code = m.payload[at / 2] >> (column % 2 * 4) & 15;
   if (m.format == Format::kMxfp4) return E2m1ByHand(code) * BlockScale(m.scales[at / 32]);

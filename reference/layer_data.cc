@@ -74,6 +74,7 @@ void RequireBuildable(const Problem& problem) {
 }  // namespace
 
 PackedMatrix Transpose(const PackedMatrix& matrix) {
+  if (IsInt4(matrix.format)) throw UsageError("transpose: INT4 has one packing");
   PackedMatrix out = matrix;
   out.transposed = !matrix.transposed;
   const int units = IsFp4(matrix.format) ? matrix.columns / 2 : matrix.columns;

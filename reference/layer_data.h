@@ -20,13 +20,14 @@ enum class Projection { kGate, kUp, kDown };
 // Row-major: payload [rows, columns/2], scales [rows, columns/group].
 // Transposed: payload [columns/2, rows], scales [columns/group, rows].
 // BF16: payload u16 little endian [rows, columns], no scales.
-// FP8 (row-major): decode_fp8.h.
+// FP8 (row-major): decode_fp8.h. INT4 (GPTQ order, one packing): decode_int4.h.
 struct PackedMatrix {
   Format format = Format::kNvfp4;
   bool transposed = false;
   int rows = 0, columns = 0;
   std::vector<std::uint8_t> payload, scales;
   float global_scale = 1.0f;
+  std::vector<std::uint8_t> zeros = {};  // of INT4
 };
 
 // The same weights in the other packing; the bytes that belong to each weight are kept.

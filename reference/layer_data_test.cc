@@ -36,12 +36,16 @@ class Fnv1a {
   void Add(const PackedMatrix& m) {
     Add(m.payload);
     Add(m.scales);
+    Add(m.zeros);
     Add(std::vector<float>{m.global_scale});
   }
   void Add(const ExpertWeights& e) {
     Add(e.gate);
     Add(e.up);
     Add(e.down);
+    Add(e.gate_bias);
+    Add(e.up_bias);
+    Add(e.down_bias);
   }
   std::uint64_t Value() const { return hash_; }
 
@@ -55,6 +59,11 @@ std::uint64_t HashOf(const LayerData& layer) {
   hash.Add(layer.router_weight);
   hash.Add(layer.router_bias);
   hash.Add(layer.shared_gate);
+  hash.Add(layer.logit_bias);
+  hash.Add(layer.pre_norm_scale);
+  hash.Add(layer.hash_table);
+  hash.Add(layer.token_ids);
+  if (layer.packed_router) hash.Add(*layer.packed_router);
   for (const auto& [id, expert] : layer.experts) hash.Add(expert);
   if (layer.shared) hash.Add(*layer.shared);
   return hash.Value();
@@ -78,6 +87,22 @@ TEST(BuildLayer, GivesTheSameBytesEverywhere) {
   EXPECT_EQ(HashOf(BuildLayer(Small(Format::kNvfp4, 7))), 297921265089030375ull);
   EXPECT_EQ(HashOf(BuildLayer(Small(Format::kMxfp4, 7))), 16268493053696280631ull);
   EXPECT_EQ(HashOf(BuildLayer(Small(Format::kBf16, 7))), 3401469968847710280ull);
+}
+
+TEST(BuildLayer, GivesTheSameBytesForEveryFormatAndFeature) {
+  const std::pair<Format, std::uint64_t> formats[] = {{Format::kFp8Block, 10353094152800684922ull},
+                                                      {Format::kFp8Channel, 6822120660896205158ull},
+                                                      {Format::kMxfp8, 17873718005832069191ull},
+                                                      {Format::kInt4G32, 2917634465924287106ull}};
+  for (const auto& [format, hash] : formats) EXPECT_EQ(HashOf(BuildLayer(Small(format, 7))), hash);
+  Problem p = Small(Format::kMxfp4, 7);
+  p.router = RouterKind::kHash;
+  p.pre_norm = p.router_bias = p.expert_bias = true;
+  p.gate_format = Format::kNvfp4;
+  EXPECT_EQ(HashOf(BuildLayer(p)), 17421824651513082406ull);
+  p = Small(Format::kNvfp4, 7);
+  p.data = DataDraw::kDistinct;
+  EXPECT_EQ(HashOf(BuildLayer(p)), 6678869322303358892ull);
 }
 
 TEST(BuildLayer, OtherSeedsGiveOtherBytes) {
@@ -122,11 +147,10 @@ TEST(BuildLayer, NamesWhatItCannotBuild) {
   p.zero_experts = 4;
   EXPECT_EQ(message(p), "zero_experts=4: identity experts need router=softmax_bias");
   p = {};
-  p.data = DataDraw::kDistinct;
-  EXPECT_EQ(message(p), "data=distinct: not built yet");
-  p = {};
   p.format = Format::kInt4G32;
-  EXPECT_EQ(message(p), "format=int4_g32: not built yet; use nvfp4, mxfp4, an FP8 format or bf16");
+  p.inter = 32 * 5;
+  p.hidden = 36 * 32 + 4;
+  EXPECT_EQ(message(p), "k_dim=1156: int4_g32 needs a multiple of its group, 32");
   p = {};
   p.format = Format::kMxfp4;
   p.inter = 48;
@@ -151,6 +175,24 @@ TEST(BuildMatrix, NeighbouringScalesDiffer) {
         if (row > 0) {
           EXPECT_NE(m.scales[row * groups + group], m.scales[(row - 1) * groups + group]);
         }
+      }
+  }
+}
+
+TEST(BuildMatrix, DistinctScalesAreWrongByPowersOfTwoForEveryNeighbour) {
+  for (const Format format : {Format::kNvfp4, Format::kMxfp4, Format::kMxfp8}) {
+    Problem p = Small(format, 4);
+    p.data = DataDraw::kDistinct;
+    p.hidden = 256;
+    const PackedMatrix m = BuildMatrix(p, Projection::kGate, 0),
+                       n = BuildMatrix(p, Projection::kGate, 1);
+    const int groups = m.columns / GroupSize(format);
+    for (int row = 1; row < m.rows; ++row)
+      for (int group = 1; group < groups; ++group) {
+        const std::uint8_t here = m.scales[row * groups + group];
+        EXPECT_NE(here, m.scales[row * groups + group - 1]);
+        EXPECT_NE(here, m.scales[(row - 1) * groups + group]);
+        EXPECT_NE(here, n.scales[row * groups + group]);
       }
   }
 }

@@ -238,6 +238,7 @@ INSTANTIATE_TEST_SUITE_P(
     Experts, EveryExpert,
     testing::Values(ExpertCase{"fp8_block", Format::kFp8Block, Activation::kSilu, 0, false},
                     ExpertCase{"fp8_channel", Format::kFp8Channel, Activation::kSilu, 0, false},
+                    ExpertCase{"int4_g32", Format::kInt4G32, Activation::kSilu, 0, false},
                     ExpertCase{"mxfp8", Format::kMxfp8, Activation::kSilu, 0, false},
                     ExpertCase{"clamped", Format::kMxfp4, Activation::kSilu, 0.75, false},
                     ExpertCase{"gelu", Format::kBf16, Activation::kGeluTanh, 0, false},

@@ -8,12 +8,11 @@
 
 #include "reference/bf16.h"
 #include "reference/decode_fp8.h"
+#include "reference/decode_int4.h"
 #include "reference/e2m1.h"
 #include "reference/e4m3.h"
 #include "reference/e8m0.h"
-#include "reference/error.h"
 #include "reference/formats.h"
-#include "reference/tokens.h"
 
 namespace assay {
 namespace {
@@ -132,8 +131,8 @@ float FloatAbove(double magnitude) {
 
 // Part of a row in all forms that a product with bounds needs.
 struct RowForms {
-  double *production, *exact;  // exact is the same memory where the format makes no difference
-  float* magnitude;
+  double *production, *exact;     // exact is the same memory where the format makes no difference
+  float *magnitude, *correction;  // exact - production in FP32, in place of exact; or nullptr
 };
 
 using Group = Eigen::Array<float, 16, 1>;
@@ -154,13 +153,18 @@ void DecodeNvfp4Forms(const PackedMatrix& m, int row, int first, int count, cons
     const float scale = kE4m3Values[*scales], formed = scale * m.global_scale;
     const double real = double{scale} * double{m.global_scale};
     const std::uint64_t word = LoadWord(codes);
-    for (int i = 0; i < 8; ++i)
-      Eigen::Array2d::Map(out.exact + at + 2 * i) =
-          Eigen::Array2d::MapAligned(&kE2m1Doubles[word >> (8 * i) & 255].even) * real;
+    if (out.correction == nullptr)
+      for (int i = 0; i < 8; ++i)
+        Eigen::Array2d::Map(out.exact + at + 2 * i) =
+            Eigen::Array2d::MapAligned(&kE2m1Doubles[word >> (8 * i) & 255].even) * real;
     std::array<std::uint64_t, 8> pairs;
     for (int i = 0; i < 8; ++i) pairs[i] = kE2m1PairBits[word >> (8 * i) & 255];
     Group values;
     std::memcpy(values.data(), pairs.data(), sizeof pairs);
+    // The difference of code * real and the formed weight, both exact in double.
+    if (out.correction != nullptr)
+      Group::Map(out.correction + at) =
+          (values.cast<double>() * real - (values * formed).cast<double>()).cast<float>();
     values *= formed;
     Group::Map(out.magnitude + at) = values.abs();
     for (int i = 0; i < 16; ++i) out.production[at + i] = values[i];
@@ -227,10 +231,23 @@ void AddMagnitudes(const FloatView& tile, const Operand& operands, Out&& out) {
   out.array() += sums.cast<double>().array() * slack + floor;
 }
 
+// Differences of weights, 2^-24 of them at most, times the operands, in FP32: the sum of K of them
+// errs by K 2^-48 of the magnitudes.
+template <class Operand, class Out>
+void AddCorrections(const FloatView& tile, const Operand& operands, Out&& out) {
+  thread_local Eigen::MatrixXf sums;
+  sums.setZero(tile.rows(), operands.cols());
+  AddProduct(tile, operands, sums);
+  out += sums.cast<double>();
+}
+
 }  // namespace
 
-Eigen::MatrixXf RoundedUp(const Eigen::MatrixXd& magnitudes) {
-  return magnitudes.unaryExpr([](double m) { return FloatAbove(m); });
+Fp32Operands InFp32(const Operands& operands) {
+  Fp32Operands fp32;
+  fp32.absolute = operands.absolute.unaryExpr([](double m) { return FloatAbove(m); });
+  if (operands.exact_is_production) fp32.production = operands.production.cast<float>();
+  return fp32;
 }
 
 void Sums::Resize(int rows, const Operands& operands) {
@@ -253,39 +270,49 @@ void DecodeRow(const PackedMatrix& matrix, CodePolicy policy, int row, double* p
     case Format::kFp8Channel:
     case Format::kMxfp8:
       return DecodeFp8Row(matrix, policy, row, production);
-    default:
-      throw UnsupportedProblem("format=" + std::string(Token(matrix.format)) +
-                               ": the reference does not decode it yet");
+    case Format::kInt4G32:
+    case Format::kInt4G128:
+      return DecodeInt4Row(matrix, row, production);
   }
 }
 
 int PanelRows(int vectors) { return vectors > kFewVectors ? 128 : 32; }
 
 void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands,
-                   const Eigen::MatrixXf& absolute, int first, int count, Sums& sums) {
+                   const Fp32Operands& fp32, int first, int count, Sums& sums) {
   // Kept by each thread: fresh ones would be mapped and cleared by the system at every call.
   thread_local std::vector<double> memory, exact_memory;
-  thread_local std::vector<float> magnitude_memory;
-  const bool differs = ExactDiffers(matrix.format);
+  thread_local std::vector<float> magnitude_memory, correction_memory;
+  const bool corrects = operands.exact_is_production && ExactDiffers(matrix.format);
+  const bool differs = ExactDiffers(matrix.format) && !corrects;
   const int depth = TileInputs(matrix);
   for (int from = 0; from < matrix.columns; from += depth) {
     const int inputs = std::min(depth, matrix.columns - from);
     PanelView production = View(memory, count, inputs);
     PanelView exact = differs ? View(exact_memory, count, inputs) : production;
     FloatView magnitude = View(magnitude_memory, count, inputs);
+    FloatView correction = View(correction_memory, corrects ? count : 0, inputs);
     for (int i = 0; i < count; ++i)
       DecodeForms(matrix, policy, first + i, from, inputs,
-                  {production.row(i).data(), exact.row(i).data(), magnitude.row(i).data()});
+                  {production.row(i).data(), exact.row(i).data(), magnitude.row(i).data(),
+                   corrects ? correction.row(i).data() : nullptr});
     const auto part = operands.production.middleRows(from, inputs);
     if (operands.want_partials)
       AddProductInOrder(production, part, sums.production.middleRows(first, count),
                         sums.partials.middleRows(first, count));
     else
       AddProduct(production, part, sums.production.middleRows(first, count));
-    AddProduct(exact, operands.exact.middleRows(from, inputs), sums.exact.middleRows(first, count));
-    AddMagnitudes(magnitude, absolute.middleRows(from, inputs),
+    if (corrects)
+      AddCorrections(correction, fp32.production.middleRows(from, inputs),
+                     sums.exact.middleRows(first, count));
+    else if (!operands.exact_is_production)
+      AddProduct(exact, operands.exact.middleRows(from, inputs),
+                 sums.exact.middleRows(first, count));
+    AddMagnitudes(magnitude, fp32.absolute.middleRows(from, inputs),
                   sums.absolute.middleRows(first, count));
   }
+  if (operands.exact_is_production)
+    sums.exact.middleRows(first, count) += sums.production.middleRows(first, count);
   // Inside a block no partial sum exceeds the one before it and the magnitudes in it.
   if (operands.want_partials) {
     const auto magnitudes = sums.absolute.middleRows(first, count).leftCols(sums.partials.cols());
@@ -312,10 +339,9 @@ Sums Multiply(const PackedMatrix& matrix, CodePolicy policy, const Operands& ope
   Sums sums;
   sums.Resize(matrix.rows, operands);
   const int step = PanelRows(static_cast<int>(operands.production.cols()));
-  const Eigen::MatrixXf absolute = RoundedUp(operands.absolute);
+  const Fp32Operands fp32 = InFp32(operands);
   for (int first = 0; first < matrix.rows; first += step)
-    MultiplyPanel(matrix, policy, operands, absolute, first, std::min(step, matrix.rows - first),
-                  sums);
+    MultiplyPanel(matrix, policy, operands, fp32, first, std::min(step, matrix.rows - first), sums);
   return sums;
 }
 

@@ -12,7 +12,17 @@ namespace assay {
 struct Operands {
   Eigen::MatrixXd production, absolute, exact;
   bool want_partials = false;
+  // exact holds the same numbers as production, all of them FP32 numbers: its products are then
+  // those of production and a correction.
+  bool exact_is_production = false;
 };
+
+// The operands that products in FP32 take. Magnitudes are not below the value: a tiny operand may
+// meet a large weight, so it may not become 0.
+struct Fp32Operands {
+  Eigen::MatrixXf absolute, production;  // production: only for corrections
+};
+Fp32Operands InFp32(const Operands& operands);
 
 // Each member is [matrix rows, vectors]. partials (if wanted): a bound on the sum of the magnitudes
 // of the partial sums of production, taken in the order of the inputs.
@@ -30,14 +40,11 @@ constexpr bool ExactDiffers(Format format) { return format == Format::kNvfp4; }
 // Rows of a panel for so many vectors.
 int PanelRows(int vectors);
 
-// Each not below the value: a tiny operand may meet a large weight, so it may not become 0.
-Eigen::MatrixXf RoundedUp(const Eigen::MatrixXd& magnitudes);
-
 // sums.rows [first, first + count) += weights * operands; absolute is an upper bound, above by a
-// few 2^-16. Sums must come from Resize; `absolute` is
-// RoundedUp(operands.absolute).
+// few 2^-16. Sums must come from Resize; `fp32` is
+// InFp32(operands).
 void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands& operands,
-                   const Eigen::MatrixXf& absolute, int first, int count, Sums& sums);
+                   const Fp32Operands& fp32, int first, int count, Sums& sums);
 
 // Exact products alone: sums [matrix rows, vectors], rows [first, first + count), += weights *
 // operands. Decodes a tile of a few hundred inputs at a time.

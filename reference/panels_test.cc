@@ -89,6 +89,27 @@ TEST(Panels, AnUnboundedOperandGivesAnUnboundedMagnitude) {
   }
 }
 
+// The products of exact weights by a correction: K 2^-48 of the magnitudes and two double sums.
+TEST(Panels, ACorrectionGivesTheExactProducts) {
+  for (const Format format : {Format::kNvfp4, Format::kMxfp4, Format::kFp8Block})
+    for (const int vectors : {2, 9}) {
+      Problem problem;
+      problem.format = format;
+      problem.hidden = 544;
+      problem.inter = 130;
+      const PackedMatrix m = BuildMatrix(problem, Projection::kGate, 0);
+      Operands x = OperandsFor(544, vectors, false);
+      x.production = x.exact = x.production.cast<float>().cast<double>();
+      x.exact_is_production = true;
+      const Sums sums = Multiply(m, CodePolicy::kProduction, x);
+      for (int row = 0; row < m.rows; ++row)
+        for (int v = 0; v < vectors; ++v) {
+          const Naive naive = Sum(m, row, x, v);
+          EXPECT_NEAR(sums.exact(row, v), naive.exact, 544 * (0x1p-48 + 0x1p-51) * naive.absolute);
+        }
+    }
+}
+
 // Below FP32 on one side, large on the other: the product is what it is.
 TEST(Panels, ATinyOperandDoesNotVanishBesideALargeWeight) {
   Problem problem;

@@ -118,9 +118,9 @@ ResidualModel ModelResiduals(const LayerData& layer, const Contract& contract,
     throw UnsupportedProblem("contract=" + std::string(contract.name) +
                              ": residuals of quantised activations are not built");
   const Problem& p = layer.problem;
-  if (p.expert_bias || p.zero_experts > 0 || p.router == RouterKind::kSigmoidTop1)
+  if (p.expert_bias || p.zero_experts > 0 || p.router == RouterKind::kSigmoidTop1 || p.ep > 1)
     throw UnsupportedProblem(
-        "residuals: biases, identity experts and weights on inputs are not built");
+        "residuals: biases, ranks, identity experts and weights on inputs are not built");
   Contract with_experts = contract;
   with_experts.expert = ExpertRuleFor(p);
   ResidualModel model;
