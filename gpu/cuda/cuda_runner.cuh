@@ -56,6 +56,7 @@ class CudaMachine {
       const auto kept = std::min<unsigned long long>(log.total[kind], CudaFaultLog::kKept);
       for (unsigned long long i = 0; i < kept; ++i) {
         log.kept[kind][i].file = nullptr;  // a device string
+        log.kept[kind][i].tensor = NameOnHost(log.kept[kind][i].tensor);
         report.faults[kind].Add(log.kept[kind][i]);
       }
       report.faults[kind].total = static_cast<std::int64_t>(log.total[kind]);

@@ -1,4 +1,6 @@
 #include <atomic>
+#include <mutex>
+#include <set>
 
 #include "gpu/cuda/cuda_memory.h"
 #include "gpu/cuda/cuda_support.h"
@@ -57,6 +59,23 @@ void ReadCuda(void* to, const void* from, std::size_t bytes) {
 
 void WriteCuda(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) CheckCuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "upload");
+}
+
+const char* NameOnHost(const char* name) {
+  cudaPointerAttributes where{};
+  if (cudaPointerGetAttributes(&where, name) != cudaSuccess) cudaGetLastError();
+  if (where.type != cudaMemoryTypeDevice) return name;
+  constexpr std::size_t kMost = 64;
+  std::string text;
+  char letter = 0;
+  do {
+    ReadCuda(&letter, name + text.size(), 1);
+    if (letter != 0) text += letter;
+  } while (letter != 0 && text.size() < kMost);
+  static std::mutex mutex;
+  static std::set<std::string> kept;
+  const std::lock_guard lock(mutex);
+  return kept.insert(text).first->c_str();
 }
 
 int Devices() {
