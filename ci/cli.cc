@@ -154,6 +154,12 @@ void AddList(Commands& commands) {
   std::string topics;
   for (const std::string& topic : ListTopics()) topics += (topics.empty() ? "" : ", ") + topic;
   sub.add_option("what", options->what, topics)->required()->type_name("WHAT");
+  CLI::Option* matrix = sub.add_flag("--matrix", options->matrix,
+                                     "with paths: every combination that a path can be asked for");
+  sub.add_option("--format", options->format, "of the matrix: text, json or markdown")
+      ->type_name("FORMAT")
+      ->capture_default_str()
+      ->needs(matrix);
 }
 
 void AddDoctor(Commands& commands) {

@@ -6,7 +6,9 @@
 #include "ci/checks_table.h"
 #include "ci/commands.h"
 #include "ci/decision_table.h"
+#include "ci/support_table.h"
 #include "ci/table.h"
+#include "ci/words.h"
 #include "fuzz/case.h"
 #include "fuzz/faults/fault.h"
 #include "fuzz/models.h"
@@ -74,7 +76,12 @@ ExitCode RunList(const ListOptions& options, Console& console) {
     for (const std::string& name : ListTopics()) known += (known.empty() ? "" : ", ") + name;
     throw UsageError(fmt::format("there is no list of '{}': use one of {}", options.what, known));
   }
-  fmt::print(console.out, "{}", found->second());
+  if (options.matrix && options.what != "paths")
+    throw UsageError(fmt::format("--matrix with '{}': only paths have one; use list paths --matrix",
+                                 options.what));
+  fmt::print(console.out, "{}",
+             options.matrix ? SupportMatrixText(FromWord<MatrixFormat>("format", options.format))
+                            : found->second());
   return ExitCode::kPass;
 }
 

@@ -51,6 +51,8 @@ ExitCode RunGolden(const GoldenOptions& options, Console& console);
 
 struct ListOptions {
   std::string what;
+  bool matrix = false;          // of paths: every combination
+  std::string format = "text";  // of the matrix: text, json, markdown
 };
 ExitCode RunList(const ListOptions& options, Console& console);
 // "paths", "faults", ...: what can be listed.

@@ -32,6 +32,12 @@ std::span<const std::string_view> Words<Outcome>() {
   return kWords;
 }
 
+template <>
+std::span<const std::string_view> Words<MatrixFormat>() {
+  static constexpr std::array<std::string_view, 3> kWords{"text", "json", "markdown"};
+  return kWords;
+}
+
 double SecondsFromWord(std::string_view word) {
   double number = 0;
   const char* last = word.data() + word.size();

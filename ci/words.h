@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ci/support_table.h"
 #include "fuzz/generate.h"
 #include "fuzz/names.h"
 
@@ -17,6 +18,8 @@ template <>
 std::span<const std::string_view> Words<Distribution>();
 template <>
 std::span<const std::string_view> Words<Outcome>();
+template <>
+std::span<const std::string_view> Words<MatrixFormat>();
 
 // Every value of an enumeration that has words.
 template <typename E>

@@ -11,21 +11,6 @@ namespace assay {
 
 namespace {
 
-using P = Problem;
-
-// Groups must divide the experts, and the kept ones must hold a whole choice.
-void SetGroups(P& p) {
-  p.groups = 2;
-  p.groups_kept = 1;
-  p.experts = std::max(p.experts, 2 * p.top_k) / 2 * 2;
-}
-
-// Four ranks' worth of experts at least, so that no rank is empty.
-void SetRanks(P& p) {
-  p.ep = 2;
-  p.experts = std::max(p.experts, 4);
-}
-
 template <typename E>
 std::vector<E> All() {
   std::vector<E> all;
@@ -74,7 +59,7 @@ std::vector<Cell> MakeCells() {
         for (const auto& shared : SharedChoices()) {
           Cell cell{path, format, layout, shared, {}, {}};
           AddVariants(cell);
-          if (!cell.plain.empty()) cells.push_back(std::move(cell));
+          if (!cell.plain.empty() || !cell.featured.empty()) cells.push_back(std::move(cell));
         }
   return cells;
 }
@@ -84,34 +69,6 @@ std::vector<std::string> Sorted(const std::set<std::string>& names) {
 }
 
 }  // namespace
-
-const std::vector<Feature>& Features() {
-  static const std::vector<Feature> features = {
-      {"fp32_gate=on", [](P& p) { p.fp32_gate = true; }, [](const P& p) { return p.fp32_gate; }},
-      {"pre_norm=on", [](P& p) { p.pre_norm = true; }, [](const P& p) { return p.pre_norm; }},
-      {"router_bias=on", [](P& p) { p.router_bias = true; },
-       [](const P& p) { return p.router_bias; }},
-      {"gate_format=nvfp4", [](P& p) { p.gate_format = Format::kNvfp4; },
-       [](const P& p) { return p.gate_format == Format::kNvfp4; }},
-      {"zero_experts", [](P& p) { p.zero_experts = 4; },
-       [](const P& p) { return p.zero_experts > 0; }},
-      {"groups", SetGroups, [](const P& p) { return p.groups > 1; }},
-      {"lora=fold", [](P& p) { p.lora = Lora::kFold; },
-       [](const P& p) { return p.lora == Lora::kFold; }},
-      {"lora=skip", [](P& p) { p.lora = Lora::kSkip; },
-       [](const P& p) { return p.lora == Lora::kSkip; }},
-      {"ep=2", SetRanks, [](const P& p) { return p.ep == 2; }},
-      {"graph=on", [](P& p) { p.graph = true; }, [](const P& p) { return p.graph; }},
-      {"activation=gelu_tanh", [](P& p) { p.activation = Activation::kGeluTanh; },
-       [](const P& p) { return p.activation == Activation::kGeluTanh; }},
-      {"activation=swiglu_oai", [](P& p) { p.activation = Activation::kSwigluOai; },
-       [](const P& p) { return p.activation == Activation::kSwigluOai; }},
-      {"activation=relu2", [](P& p) { p.activation = Activation::kRelu2; },
-       [](const P& p) { return p.activation == Activation::kRelu2; }},
-      {"limit", [](P& p) { p.limit = 7; }, [](const P& p) { return p.limit > 0; }},
-  };
-  return features;
-}
 
 const std::vector<int>& RowsOf(PathId path) {
   static const std::array<std::vector<int>, kPathCount> rows = {{
@@ -167,7 +124,7 @@ std::vector<std::string> VariantNames(PathId landed, const Problem& p) {
 std::vector<std::string> ServedCellNames() {
   std::set<std::string> names;
   for (const Cell& cell : ServedCells())
-    names.insert(CellName(cell.path, SmallLayer(cell, cell.plain.front())));
+    names.insert(CellName(cell.path, SmallLayer(cell, cell.First())));
   return Sorted(names);
 }
 

@@ -8,16 +8,9 @@
 #include <vector>
 
 #include "fuzz/case.h"
+#include "gpu/dispatch/features.h"
 
 namespace assay {
-
-// Something of a layer beside formats and router, switched on over a drawn shape.
-struct Feature {
-  const char* name;  // "graph=on"
-  void (*set)(Problem&);
-  bool (*on)(const Problem&);
-};
-const std::vector<Feature>& Features();
 
 struct Variant {
   RouterKind router = RouterKind::kSoftmax;
@@ -30,8 +23,10 @@ struct Cell {
   Format format;
   Layout layout;
   std::optional<Format> shared;
-  std::vector<Variant> plain;     // routers; never empty
-  std::vector<Variant> featured;  // routers with one feature
+  std::vector<Variant> plain;     // routers
+  std::vector<Variant> featured;  // routers with one feature; not empty where `plain` is
+
+  const Variant& First() const { return plain.empty() ? featured.front() : plain.front(); }
 };
 
 const std::vector<Cell>& ServedCells();

@@ -27,9 +27,10 @@ Drawn RoundRobin(std::uint64_t turn) {
   const std::vector<Cell>& cells = ServedCells();
   const Cell& cell = cells[turn % cells.size()];
   const std::uint64_t round = turn / cells.size();
-  const bool featured = round % 2 == 1 && !cell.featured.empty();
+  const bool both = !cell.plain.empty() && !cell.featured.empty();
+  const bool featured = both ? round % 2 == 1 : cell.plain.empty();
   const auto& variants = featured ? cell.featured : cell.plain;
-  const std::uint64_t at = cell.featured.empty() ? round : round / 2;
+  const std::uint64_t at = both ? round / 2 : round;
   return {cell.path, cell.format, cell.layout, cell.shared, variants[at % variants.size()]};
 }
 

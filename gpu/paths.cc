@@ -81,14 +81,26 @@ PathContract PrefillContract(const Problem& problem) {
 }
 
 // Under expert parallel the shared expert joins after the all-reduce.
+void AddReduction(const Problem& problem, std::vector<std::string>& kernels) {
+  if (problem.ep == 1) return;
+  kernels.push_back("all_reduce");
+  if (problem.shared) kernels.push_back(problem.HasSharedGate() ? "batched_blend" : "residual_add");
+}
+
 void AddStep(const KernelNames& names, const Problem& problem, std::vector<std::string>& kernels) {
   kernels.insert(kernels.end(), {names.topk, names.gate_up, names.silu_down});
   if (IsMixed(problem))
     kernels.insert(kernels.end(), {"shared_gate_up_bf16", "shared_silu_mul", "shared_down_bf16"});
   kernels.push_back(names.blend);
-  if (problem.ep == 1) return;
-  kernels.push_back("all_reduce");
-  if (problem.shared) kernels.push_back(problem.HasSharedGate() ? "batched_blend" : "residual_add");
+  AddReduction(problem, kernels);
+}
+
+std::vector<std::string> AtomicNames(const Problem& problem) {
+  std::vector<std::string> kernels = {"gate_gemv_batch4",  TopKName(problem, true),
+                                      "clear_accumulator", "gate_up_token_major",
+                                      "silu_down_atomic",  "blend_atomic"};
+  AddReduction(problem, kernels);
+  return kernels;
 }
 
 }  // namespace
@@ -102,9 +114,9 @@ std::optional<PathId> PathFromToken(std::string_view token) {
 }
 
 Decision Decide(PathId path, const Problem& problem) {
-  for (const Guard& guard : GuardsOf(path))
-    if (guard.applies(problem)) return {guard.kind, PathId::kBatched, std::string(guard.rule)};
-  return {};
+  const Guard* guard = FirstGuard(path, problem);
+  if (guard == nullptr) return {};
+  return {guard->kind, PathId::kBatched, std::string(guard->rule)};
 }
 
 Landing Land(PathId path, const Problem& problem) {
@@ -129,6 +141,7 @@ std::string Landing::ToText() const {
 std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem) {
   if (landed == PathId::kFp8Grouped) return GroupedFp8Names(problem);
   if (landed == PathId::kPrefill) return PrefillNames(problem);
+  if (landed == PathId::kAtomicC4) return AtomicNames(problem);
   const KernelNames names = NamesOf(landed, problem);
   std::vector<std::string> kernels = {names.router};
   const int steps = landed == PathId::kBatched ? problem.rows : 1;
@@ -138,10 +151,20 @@ std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem) 
 
 bool KeepsFallbackBits(PathId landed) { return landed == PathId::kFp8Grouped; }
 
+// An FP32 sum of two terms and a zero has one result in any order.
+bool AddsInFreeOrder(PathId landed, const Problem& problem) {
+  return landed == PathId::kAtomicC4 && problem.top_k > 2;
+}
+
 PathContract ContractOf(PathId landed, const Problem& problem) {
   if (landed == PathId::kPrefill) return PrefillContract(problem);
   Contract contract = ContractNamed("production");
   contract.accumulate.order = Accumulation::kChainOrLanes;
+  if (landed == PathId::kAtomicC4) {
+    Contract routed = ContractNamed("atomic_c4");
+    routed.accumulate.order = Accumulation::kChainOrLanes;
+    return {routed, contract};
+  }
   if (!IsMixed(problem)) return contract;
   Contract shared = ContractNamed("silu_mul");
   shared.accumulate.order = Accumulation::kChainOrLanes;

@@ -51,6 +51,10 @@ std::vector<std::string> ExpectedKernels(PathId landed, const Problem& problem);
 // bounds follow from it.
 PathContract ContractOf(PathId landed, const Problem& problem);
 
+// Whether the path adds results up in an order that may change from run to run, so that two runs
+// may differ by what the order of FP32 additions can explain.
+bool AddsInFreeOrder(PathId landed, const Problem& problem);
+
 // Whether the landed path promises the output bits of the path it falls back to.
 bool KeepsFallbackBits(PathId landed);
 

@@ -247,11 +247,6 @@ TEST(Prefill, BlendsTwiceAndSumsOnTensorCores) {
             RoundingPoints(ContractOf(PathId::kBatched, problem).routed));
 }
 
-TEST(Paths, ThatAreNotBuiltSaySo) {
-  for (const PathId path : {PathId::kAtomicC4})
-    EXPECT_EQ(Decide(path, K3(Format::kNvfp4, Layout::kRowMajor)).rule, "not_built_path");
-}
-
 TEST(Paths, TokensParseBackToTheirPath) {
   for (int i = 0; i < kPathCount; ++i)
     EXPECT_EQ(PathFromToken(Token(static_cast<PathId>(i))), static_cast<PathId>(i));

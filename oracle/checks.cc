@@ -31,6 +31,10 @@ const std::vector<CheckInfo>& AllChecks() {
        "fallback's; its bits are the fallback's where it promises them",
        "what path and fallback have wrong alike, differences that the case is too small to show, "
        "paths that declare more roundings than their fallback"},
+      {"graph", Checks::kFast,
+       "a captured step gives the plain launches' bits in every replay, whatever lay in its "
+       "scratch",
+       "intermediates: a captured step shows none"},
       {"repeat", Checks::kStandard,
        "the build that ships gives the same bits as the checked one, run after run",
        "a race that happens less than once in a few runs"},
@@ -39,7 +43,7 @@ const std::vector<CheckInfo>& AllChecks() {
        "bytes that are read and thrown away, and influences that cancel exactly"},
       {"host_bits", Checks::kStandard,
        "a GPU run and its replay on the host executor agree in every bit (on a GPU only)",
-       "what both executors have wrong, and paths whose atomics run in free order"},
+       "what both executors have wrong"},
   };
   return checks;
 }

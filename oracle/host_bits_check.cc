@@ -7,8 +7,8 @@
 
 namespace assay {
 std::vector<Finding> CheckHostBits(const CaseContext& context, const RunRecord& run,
-                                   const RunRecord& replay) {
-  const auto difference = FirstDifference(context, run, replay, Compared::kEverything);
+                                   const RunRecord& replay, const FreeOrder* free) {
+  const auto difference = FirstDifference(context, run, replay, Compared::kEverything, free);
   if (!difference) return {};
   Finding finding = NewFinding(context, "host_bits", "bits_differ",
                                KernelOf(run, StageOfTensor(difference->tensor)));

@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "oracle/case_context.h"
+#include "oracle/free_order.h"
 
 namespace assay {
 
-// Both runs checked with the same poison.
+// Both runs checked with the same poison. With `free` the outputs may differ by what it explains.
 std::vector<Finding> CheckHostBits(const CaseContext& context, const RunRecord& run,
-                                   const RunRecord& replay);
+                                   const RunRecord& replay, const FreeOrder* free = nullptr);
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "oracle/fused_check.h"
+#include "oracle/graph_check.h"
 #include "oracle/host_bits_check.h"
 #include "oracle/launches_check.h"
 #include "oracle/ledger_check.h"
@@ -47,6 +48,7 @@ class CaseJudge {
     Replay();
     JudgeAccesses();
     JudgeNumbers();
+    JudgeGraph();
     JudgeRepeats();
     JudgeHostBits();
     Conclude();
@@ -86,6 +88,8 @@ class CaseJudge {
     verdict_.kernels = FoldedKernels(run_);
     verdict_.contract = contract_.Name();
     verdict_.output_hash = OutputHash(run_);
+    verdict_.launches = run_.launches;
+    verdict_.distinct_experts = run_.distinct_experts;
     verdict_.work.launches = static_cast<std::int64_t>(run_.launches.size());
     std::set<std::uint32_t> experts;
     for (const std::uint32_t id : run_.ids)
@@ -139,6 +143,8 @@ class CaseJudge {
     verdict_.work.elements = result.judged;
     Add(CheckNumeric(context_, run_, expected, result,
                      JudgeStages(context_, run_, router, expected.stages)));
+    if (AddsInFreeOrder(context_.landing.landed, problem()))
+      free_ = SpreadOf(context_, run_, expected);
     power_ = MeasurePower(context_, run_, expected);
     verdict_.work.powerful = power_.powerful;
     JudgeFused(*reference, router, expected);
@@ -173,6 +179,13 @@ class CaseJudge {
     verdict_.notes.push_back("fused not judged: " + reason);
   }
 
+  // Checked, so that it is safe whatever the path does.
+  void JudgeGraph() {
+    if (!problem().graph) return;
+    const RunRecord plain = Run(*candidates_.path, {true, Poison::kOnes, false}, "path_runs");
+    Add(CheckGraph(context_, run_, plain, free_ ? &*free_ : nullptr));
+  }
+
   void JudgeRepeats() {
     if (!Standard()) return;
     // The build that ships has no extents: code that leaves its tensors must not run in it.
@@ -180,27 +193,23 @@ class CaseJudge {
       verdict_.notes.push_back("repeat and poison not judged: an unchecked run would not be safe");
       return;
     }
-    if (FreeOrder()) {
-      verdict_.notes.push_back("repeat and poison not judged: atomics run in free order");
-      return;
-    }
     RepeatResult repeats = CheckRepeats(
         context_, run_,
         [&](const RunOptions& options) { return Run(*candidates_.path, options, "path_runs"); },
-        level_);
+        level_, free_ ? &*free_ : nullptr);
     Add(std::move(repeats.findings));
     for (std::string& note : repeats.notes) verdict_.notes.push_back(std::move(note));
   }
 
   void JudgeHostBits() {
-    if (!Standard() || !OnCuda() || FreeOrder()) return;
-    if (replay_)
-      Add(CheckHostBits(context_, run_, *replay_));
+    if (!Standard() || !OnCuda()) return;
+    if (replay_ && (free_ || !AddsInFreeOrder(context_.landing.landed, problem())))
+      Add(CheckHostBits(context_, run_, *replay_, free_ ? &*free_ : nullptr));
+    else if (replay_)
+      verdict_.notes.push_back("host_bits not judged: sums in free order, and an illegal id");
     else
       verdict_.notes.push_back("host_bits not judged: there is no host replay");
   }
-
-  bool FreeOrder() const { return context_.landing.landed == PathId::kAtomicC4; }
 
   void Conclude() {
     if (!verdict_.findings.empty()) {
@@ -218,6 +227,7 @@ class CaseJudge {
   Verdict verdict_;
   RunRecord run_;
   std::optional<RunRecord> replay_;
+  std::optional<FreeOrder> free_;  // where the path adds in free order
   bool legal_ = true;
   PowerResult power_;
 };

@@ -237,7 +237,7 @@ TEST(AllChecks, NamesEachCheckOnce) {
     EXPECT_FALSE(check.cannot_see.empty());
   }
   EXPECT_EQ(names, (std::set<std::string>{"memory", "launches", "unwritten", "ranks", "ownership",
-                                          "routing", "numeric", "power", "fused", "repeat",
+                                          "routing", "numeric", "power", "fused", "graph", "repeat",
                                           "poison", "host_bits"}));
 }
 

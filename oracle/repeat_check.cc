@@ -16,7 +16,8 @@ std::string_view PoisonName(Poison poison) {
 
 class Repeats {
  public:
-  Repeats(const CaseContext& context, const RunPath& run) : context_(context), run_(run) {}
+  Repeats(const CaseContext& context, const RunPath& run, const FreeOrder* free)
+      : context_(context), run_(run), free_(free) {}
 
   RepeatResult Judge(const RunRecord& checked, Checks level) {
     const RunRecord shipped = run_(kShipped);
@@ -32,7 +33,7 @@ class Repeats {
 
  private:
   std::optional<BitDifference> Differ(const RunRecord& a, const RunRecord& b) const {
-    return FirstDifference(context_, a, b, Compared::kResults);
+    return FirstDifference(context_, a, b, Compared::kResults, free_);
   }
 
   void Add(std::string_view check, std::string_view error_class, std::string_view what,
@@ -41,6 +42,8 @@ class Repeats {
     finding.summary = fmt::format("{}: {} at {}, {} of {} elements differ", what, difference.tensor,
                                   difference.where, difference.count, difference.total);
     difference.AddTo(finding, left, right);
+    if (free_ != nullptr && difference.tensor == "output")
+      AddEvidence(finding, "free_order_explains", NumberText(free_->spread[difference.index]));
     result_.findings.push_back(std::move(finding));
   }
 
@@ -84,14 +87,15 @@ class Repeats {
 
   const CaseContext& context_;
   const RunPath& run_;
+  const FreeOrder* free_;
   RepeatResult result_;
 };
 
 }  // namespace
 
 RepeatResult CheckRepeats(const CaseContext& context, const RunRecord& checked, const RunPath& run,
-                          Checks level) {
-  return Repeats(context, run).Judge(checked, level);
+                          Checks level, const FreeOrder* free) {
+  return Repeats(context, run, free).Judge(checked, level);
 }
 
 }  // namespace assay

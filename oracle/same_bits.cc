@@ -21,11 +21,20 @@ bool SameBits(const T& a, const T& b) {
     return a == b;
 }
 
+template <class T>
+bool Explained(const FreeOrder* free, std::size_t at, const T& a, const T& b) {
+  if constexpr (std::is_same_v<T, std::uint16_t>)
+    return free != nullptr && free->Explains(at, a, b);
+  else
+    return false;
+}
+
 // `per_row` elements belong to one `row_name`.
 template <class T>
 std::optional<BitDifference> Compare(std::string_view tensor, const std::vector<T>& left,
                                      const std::vector<T>& right, std::string_view row_name,
-                                     std::string_view column_name, int per_row) {
+                                     std::string_view column_name, int per_row,
+                                     const FreeOrder* free = nullptr) {
   if (left.size() != right.size())
     return BitDifference{std::string(tensor),
                          0,
@@ -37,7 +46,7 @@ std::optional<BitDifference> Compare(std::string_view tensor, const std::vector<
   BitDifference found{
       std::string(tensor), -1, 0, static_cast<std::int64_t>(left.size()), "", "", ""};
   for (std::size_t i = 0; i < left.size(); ++i) {
-    if (SameBits(left[i], right[i])) continue;
+    if (SameBits(left[i], right[i]) || Explained(free, i, left[i], right[i])) continue;
     if (found.count++ > 0) continue;
     found.index = static_cast<std::int64_t>(i);
     found.where = fmt::format("{} {}, {} {}", row_name, i / per_row, column_name, i % per_row);
@@ -60,7 +69,8 @@ void BitDifference::AddTo(Finding& finding, std::string_view left_name,
 }
 
 std::optional<BitDifference> FirstDifference(const CaseContext& context, const RunRecord& left,
-                                             const RunRecord& right, Compared compared) {
+                                             const RunRecord& right, Compared compared,
+                                             const FreeOrder* free) {
   const Problem& problem = context.layer.problem;
   const StageBits &a = left.stages, &b = right.stages;
   std::optional<BitDifference> found;
@@ -81,7 +91,7 @@ std::optional<BitDifference> FirstDifference(const CaseContext& context, const R
   stage("shared_gate", a.shared_gate, b.shared_gate, "token", "row", problem.SharedInter());
   stage("shared_up", a.shared_up, b.shared_up, "token", "row", problem.SharedInter());
   stage("shared_down", a.shared_down, b.shared_down, "token", "row", problem.hidden);
-  compare("output", left.output, right.output, "token", "column", problem.hidden);
+  compare("output", left.output, right.output, "token", "column", problem.hidden, free);
   return found;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "oracle/case_context.h"
+#include "oracle/free_order.h"
 
 namespace assay {
 
@@ -21,8 +22,10 @@ struct BitDifference {
 // poison pair need not keep those that no output depends on.
 enum class Compared { kResults, kEverything };
 
-// The first tensor, in order of computation, that differs; nullopt: the same bits.
+// The first tensor, in order of computation, that differs; nullopt: the same bits. With `free` the
+// outputs may differ by what it explains.
 std::optional<BitDifference> FirstDifference(const CaseContext& context, const RunRecord& left,
-                                             const RunRecord& right, Compared compared);
+                                             const RunRecord& right, Compared compared,
+                                             const FreeOrder* free = nullptr);
 
 }  // namespace assay

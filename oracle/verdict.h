@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/paths.h"
+#include "gpu/run/run_record.h"
 #include "reports/finding.h"
 
 namespace assay {
@@ -29,6 +29,8 @@ struct Verdict {
   std::string reason;                // rule of a refusal, reason of a skip or of a vacuous case
   Landing landing{};                 // what was asked and where it landed
   std::vector<std::string> kernels;  // launched, in order, repeats folded
+  std::vector<LaunchInfo> launches;  // of the judged run, in order
+  int distinct_experts = 0;          // that the step's ids name
   std::string contract;
   std::vector<Finding> findings;
   double worst_margin = 0;  // largest |y - y*| / admissible distance; <= 1 inside the contract

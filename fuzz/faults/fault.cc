@@ -29,6 +29,7 @@ const std::vector<PathId> kOnlyK3 = {PathId::kK3};
 const std::vector<PathId> kOnlySingle = {PathId::kSingle};
 const std::vector<PathId> kFp8Paths = {PathId::kSingle, PathId::kK2, PathId::kK3, PathId::kBatched,
                                        PathId::kFp8Grouped};
+const std::vector<PathId> kOnlyC4 = {PathId::kAtomicC4};
 
 // Sorted by name.
 const std::vector<Row> kRows = {
@@ -47,6 +48,29 @@ const std::vector<Row> kRows = {
      "the blend is launched for one token more than the step has", kOnlyK3,
      [](P p) { return IsNvfp4(p) && !p.shared; },
      "path=k3 format=nvfp4 layout=row_major rows=3 hidden=16 inter=16 experts=2 top_k=1"},
+    {"c4_clear_not_captured", "stale scratch", "graph",
+     "a captured step of atomic C4 lacks the launch that clears its accumulator", kOnlyC4,
+     [](P p) { return IsNvfp4(p) && p.graph; },
+     "path=atomic_c4 format=nvfp4 layout=row_major rows=4 hidden=32 inter=16 experts=4 top_k=2 "
+     "shared=nvfp4 graph=on"},
+    {"c4_clears_once", "first run clean, second not", "repeat",
+     "atomic C4 clears its accumulator in the first run only", kOnlyC4, IsNvfp4,
+     "path=atomic_c4 format=nvfp4 layout=row_major rows=4 hidden=32 inter=16 experts=4 top_k=3 "
+     "shared=nvfp4"},
+    {"c4_e8m0_unguarded", "scale group size mixed up", "memory",
+     "atomic C4 of a hybrid layer: its row-major group-16 kernels walk group-32 tables", kOnlyC4,
+     IsMxfp4,
+     "path=atomic_c4 format=mxfp4 layout=hybrid rows=4 hidden=64 inter=32 experts=2 top_k=1"},
+    {"c4_ep_null_gate", "null shared gate unchecked", "memory",
+     "after the all-reduce atomic C4 computes the shared gate of a layer that has none", kOnlyC4,
+     [](P p) { return IsNvfp4(p) && p.ep > 1 && p.shared && p.shared_gate == SharedGate::kNone; },
+     "path=atomic_c4 format=nvfp4 layout=row_major rows=4 hidden=32 inter=16 experts=4 top_k=2 "
+     "shared=nvfp4 shared_gate=none ep=2"},
+    {"c4_update_lost", "race", "repeat",
+     "every second run loses the third slot's addition to the accumulator", kOnlyC4,
+     [](P p) { return IsNvfp4(p) && p.top_k > 2; },
+     "path=atomic_c4 format=nvfp4 layout=row_major rows=4 hidden=32 inter=16 experts=4 top_k=3 "
+     "shared=nvfp4"},
     {"clamp_in_one_silu_down", "undeclared clamp", "numeric",
      "one silu_down kernel clamps gate and up at +-10", kOnlySingle,
      [](P p) { return IsFp8Block(p) && p.data == DataDraw::kInteger; },

@@ -1,6 +1,7 @@
 // Small kernels of faults that no policy can express.
 #pragma once
 
+#include "gpu/kernels/atomic_down.h"
 #include "gpu/kernels/gate_up.h"
 #include "gpu/kernels/grouped_gemm.h"
 #include "gpu/kernels/silu_down.h"
@@ -21,6 +22,29 @@ struct NosyGateUp : GateUpTransposed<Routed, Shared, kChecked> {
       args.tables[block.z].routed.Load(context, expert).scale.Load(context, next);
     }
     Base{}(context, args);
+  }
+};
+
+// Computes where a byte lies in 32 bits. Shows in matrices of more than 2^33 weights only.
+template <class Routed, class Shared, bool kChecked>
+struct NarrowIndexGateUp : GateUpTransposed<Routed, Shared, kChecked> {
+  using Base = GateUpTransposed<Routed, Shared, kChecked>;
+  using Args = typename Base::Args;
+
+  constexpr void operator()(Context auto& context, const Args& args) const {
+    const Index3 block = context.Block();
+    const int row = block.x * Base::kThreads + context.Thread();
+    if (row >= args.inter) return;
+    const auto expert = static_cast<Index>(args.ids.Load(context, block.y));
+    const auto matrix = args.tables[block.z].routed.Load(context, expert);
+    const auto rows = static_cast<std::uint32_t>(args.inter);
+    float sum = 0.0f;
+    for (int column = 0; column < args.hidden; column += 2) {
+      const std::uint32_t at = static_cast<std::uint32_t>(column / 2) * rows + row;
+      const std::uint32_t pair = matrix.payload.LoadFor(context, {row, column}, at);
+      sum += Routed::Code(pair, 0) + Routed::Code(pair, 1);
+    }
+    args.Store(context, block.z, block.y, row, sum);
   }
 };
 
@@ -187,6 +211,15 @@ struct TailDroppingGemm : MmaProduct<Format> {
       return column < whole ? value(slot, column) : Bf16{0};
     };
     MmaProduct<Format>::Run(context, groups, matrix, rows, columns, kept, store);
+  }
+};
+
+// The last slot's addition is lost, as a race between a load and a store loses one.
+template <class Word, bool kChecked>
+struct LossyDownArgs : AtomicDownArgs<Word, kChecked> {
+  constexpr void Store(Context auto& context, int slot, int row, float sum) const {
+    const bool lost = !this->slots.IsShared(slot) && slot % this->slots.top_k == 2;
+    if (!lost) AtomicDownArgs<Word, kChecked>::Store(context, slot, row, sum);
   }
 };
 

@@ -60,6 +60,57 @@ struct SecondRunDiffers : PathProgram<ProductionPolicy> {
   }
 };
 
+// The accumulator is cleared by plain launches only: a captured step relies on what lay there.
+struct ClearNotCaptured : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    RunRoute<ProductionPolicy, kAtomicRows>(machine, layer, PathId::kAtomicC4);
+    if (!machine.Capturing()) LaunchClearAccumulator(machine, layer);
+    LaunchAtomicExperts<ProductionPolicy::Nvfp4, AtomicDownArgs>(machine, layer);
+    LaunchAtomicBlend<ProductionPolicy>(machine, layer);
+    machine.TokensDone({0, layer.problem->rows, 0});
+  }
+};
+
+// After the all-reduce atomic C4 always computes the shared gate, of a layer that has none too.
+struct AtomicNullGate : PathProgram<ProductionPolicy> {
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    const Problem& p = *layer.problem;
+    const TokenRange all{0, p.rows, 0};
+    RunRoute<ProductionPolicy, kAtomicRows>(machine, layer, PathId::kAtomicC4);
+    LaunchClearAccumulator(machine, layer);
+    LaunchAtomicExperts<ProductionPolicy::Nvfp4, AtomicDownArgs>(machine, layer);
+    LaunchAtomicBlend<ProductionPolicy>(machine, layer);
+    machine.AllReduce(layer.work.output, Index{p.rows} * p.hidden);
+    machine.Launch("residual_add", BatchedBlend<BlendRule, Machine::kChecked>{},
+                   {p.rows, p.hidden, true, layer.input, layer.shared_gate,
+                    AsInput(layer.work.shared_down), layer.work.output});
+    machine.TokensDone(all);
+  }
+};
+
+// Atomic C4 whose second run in a process differs: its accumulator is cleared in the first run
+// only, or an addition is lost.
+template <bool kClearsOnce, bool kLoses>
+struct AtomicSecondRun : PathProgram<ProductionPolicy> {
+  mutable int runs = 0;
+
+  template <class Machine>
+  void Run(Machine& machine, const LayerTensors<Machine::kChecked>& layer) const {
+    using F = ProductionPolicy::Nvfp4;
+    const bool second = ++runs % 2 == 0;
+    RunRoute<ProductionPolicy, kAtomicRows>(machine, layer, PathId::kAtomicC4);
+    if (!kClearsOnce || runs == 1) LaunchClearAccumulator(machine, layer);
+    if (kLoses && second)
+      LaunchAtomicExperts<F, LossyDownArgs>(machine, layer);
+    else
+      LaunchAtomicExperts<F, AtomicDownArgs>(machine, layer);
+    LaunchAtomicBlend<ProductionPolicy>(machine, layer);
+    machine.TokensDone({0, layer.problem->rows, 0});
+  }
+};
+
 // Transposed K=3 with other expert kernels.
 template <template <class, class, bool> class GateUp, template <class, class, bool> class SiluDown>
 struct WithKernels : PathProgram<ProductionPolicy> {
@@ -231,7 +282,11 @@ bool VisitProgram(std::string_view name, PathId path, const Visit& visit) {
     visit(program);
     return true;
   };
-  if (name == "k3_e8m0_unguarded") return with(ProductionPolicy{});
+  if (name == "k3_e8m0_unguarded" || name == "c4_e8m0_unguarded") return with(ProductionPolicy{});
+  if (name == "c4_clear_not_captured") return own(ClearNotCaptured{});
+  if (name == "c4_ep_null_gate") return own(AtomicNullGate{});
+  if (name == "c4_clears_once") return own(AtomicSecondRun<true, false>{});
+  if (name == "c4_update_lost") return own(AtomicSecondRun<false, true>{});
   if (name == "e8m0_decoded_as_e4m3") return with(WithMxfp4<E8m0AsE4m3>{});
   if (name == "wrong_scale_group_tail") return with(WithNvfp4<TailUsesPreviousGroup>{});
   if (name == "nibbles_swapped") return with(WithNvfp4<SwappedNibbles>{});

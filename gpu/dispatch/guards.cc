@@ -1,10 +1,13 @@
 #include "gpu/dispatch/guards.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "gpu/dispatch/atomic_scratch.h"
 #include "gpu/dispatch/mixed.h"
 #include "gpu/kernels/expert_groups.h"
+#include "reference/formats.h"
 
 namespace assay {
 namespace {
@@ -43,6 +46,9 @@ const std::vector<Guard> kFormatGuards = {
      [](P p) { return p.format == Format::kBf16 && p.layout != Layout::kRowMajor; }},
     {"fp8_is_row_major", kRefuses, "block FP8 weights have one packing: layout=row_major",
      [](P p) { return p.format == Format::kFp8Block && p.layout != Layout::kRowMajor; }},
+    {"graph_needs_one_rank", kRefuses,
+     "the ranks meet on the host between launches, where a captured step cannot wait: ep=1",
+     [](P p) { return p.graph && p.ep > 1; }},
     {"zero_experts_one_rank", kRefuses, "identity experts belong to no rank: ep=1",
      [](P p) { return p.zero_experts > 0 && p.ep > 1; }},
     {"shared_inter", kRefuses, "the fused kernels need the shared expert as wide as a routed one",
@@ -72,7 +78,6 @@ const std::vector<Guard> kNotBuilt = {
     {"not_built_activation", kRefuses, "only unclamped SiLU is built",
      [](P p) { return p.activation != Activation::kSilu || p.limit != 0; }},
     {"not_built_lora", kRefuses, "LoRA is not built", [](P p) { return p.lora != Lora::kOff; }},
-    {"not_built_graph", kRefuses, "CUDA graphs are not built", [](P p) { return p.graph; }},
 };
 
 const Guard kLean = {"lean_layout", kRefuses,
@@ -131,6 +136,35 @@ const std::vector<Guard> kBatchedOwn = {
      [](P p) { return p.zero_experts > 0 && p.router != RouterKind::kSoftmaxBias; }},
 };
 
+// forward_atomic_c4_decode: production has no guard against E8M0 tables, which a hybrid layer would
+// bring to group-16 kernels.
+const std::vector<Guard> kAtomicOwn = {
+    {"zero_experts", kRefuses, "the batched gate strides by num_experts, not by router_logits_n",
+     [](P p) { return p.zero_experts > 0; }},
+    {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
+     [](P p) { return p.lora == Lora::kRefuse; }},
+    {"c4_lora_active", kRefuses, "an active decode adapter is an error here, no fold exists",
+     [](P p) { return p.lora == Lora::kFold; }},
+    {"rows", kFallsBack, "forward_atomic_c4_decode serves exactly 4 rows",
+     [](P p) { return p.rows != kAtomicRows; }},
+    {"c4_needs_nvfp4", kFallsBack, "no BF16, FP8 or INT4 tables",
+     [](P p) { return !IsFp4(p.format); }},
+    {"e8m0_needs_per_token", kFallsBack,
+     "the token-major kernels read one scale per 16 columns, E8M0 tables hold one per 32",
+     K3E8m0NeedsPerToken},
+    {"c4_mixed", kFallsBack, "no BF16 shared expert beside NVFP4 ones", IsMixed},
+    {"c4_needs_row_major", kFallsBack, "the token-major kernels are row-major",
+     [](P p) { return p.layout == Layout::kTransposed; }},
+    {"pre_expert_norm", kFallsBack, "no norm between routing and experts",
+     [](P p) { return p.pre_norm; }},
+    {"c4_needs_full_shared", kFallsBack, "the last kernel adds a whole shared expert",
+     [](P p) { return !p.shared || p.SharedInter() != p.inter; }},
+    {"fp32_gate", kRefuses, "no FP32-gate arm here; the fallback would round logits differently",
+     [](P p) { return p.fp32_gate; }},
+    {"router_not_wired", kFallsBack, "only softmax and sigmoid+bias are wired in the batched top-k",
+     [](P p) { return p.router != RouterKind::kSoftmax && p.router != RouterKind::kSigmoidBias; }},
+};
+
 // fp8_grouped_decode is an optimisation of one kind of layer; all others go token by token.
 const std::vector<Guard> kGroupedOwn = {
     {"rows", kRefuses, "fp8_grouped_decode serves 2 to 64 rows",
@@ -174,9 +208,6 @@ const std::vector<Guard> kPrefillOwn = {
      [](P p) { return p.ep > 1; }},
 };
 
-const std::vector<Guard> kPathNotBuilt = {
-    {"not_built_path", kRefuses, "this path is not built", [](P) { return true; }}};
-
 // Rows, zero experts and LoRA come before BF16, as in production; then the rest.
 std::vector<Guard> Verify(const Guard& rows, const Guard& bf16, std::vector<Guard> own = {}) {
   constexpr int kBeforeBf16 = 3;
@@ -201,31 +232,22 @@ std::vector<Guard> Join(const std::vector<Guard>& own) {
 bool K3E8m0NeedsPerToken(const Problem& problem) { return problem.format == Format::kMxfp4; }
 
 std::span<const Guard> GuardsOf(PathId path) {
-  static const std::vector<Guard> single = Join(kSingleOwn);
-  static const std::vector<Guard> k2 = Join(Verify(kTwoRows, kBf16NeedsOneRank));
-  static const std::vector<Guard> k3 = Join(Verify(kThreeRows, kBf16FallsBack));
-  static const std::vector<Guard> kn = Join(Verify(kLadderRows, kBf16FallsBack, kLadderKernels));
-  static const std::vector<Guard> batched = Join(kBatchedOwn);
-  static const std::vector<Guard> grouped = Join(kGroupedOwn);
-  static const std::vector<Guard> prefill = Join(kPrefillOwn);
-  switch (path) {
-    case PathId::kSingle:
-      return single;
-    case PathId::kK2:
-      return k2;
-    case PathId::kK3:
-      return k3;
-    case PathId::kKn:
-      return kn;
-    case PathId::kBatched:
-      return batched;
-    case PathId::kFp8Grouped:
-      return grouped;
-    case PathId::kPrefill:
-      return prefill;
-    default:
-      return kPathNotBuilt;
-  }
+  static const std::array<std::vector<Guard>, kPathCount> guards = {
+      Join(kSingleOwn),
+      Join(Verify(kTwoRows, kBf16NeedsOneRank)),
+      Join(Verify(kThreeRows, kBf16FallsBack)),
+      Join(Verify(kLadderRows, kBf16FallsBack, kLadderKernels)),
+      Join(kAtomicOwn),
+      Join(kBatchedOwn),
+      Join(kGroupedOwn),
+      Join(kPrefillOwn)};
+  return guards[static_cast<int>(path)];
+}
+
+const Guard* FirstGuard(PathId path, const Problem& problem) {
+  for (const Guard& guard : GuardsOf(path))
+    if (guard.applies(problem)) return &guard;
+  return nullptr;
 }
 
 }  // namespace assay

@@ -18,6 +18,9 @@ struct Guard {
 
 std::span<const Guard> GuardsOf(PathId path);
 
+// The guard that decides; null: the path runs.
+const Guard* FirstGuard(PathId path, const Problem& problem);
+
 // Production's pure decision of K=3: E8M0 experts go token by token, because the batch3_t kernel
 // reads one scale per 16 columns and the tables hold one per 32.
 bool K3E8m0NeedsPerToken(const Problem& problem);

@@ -26,6 +26,10 @@ struct Workspace {
   View<Bf16, kChecked> shared_down;             // [scratch rows, hidden]
   View<Bf16, kChecked> output;                  // [rows, hidden]
 
+  // Of atomic C4, which has no `down`; its ids and weights lie in the same block of scratch.
+  View<float, kChecked> accumulator;  // [rows, hidden]
+  Index atomic_bytes = 0;             // of the block
+
   // Of paths that group rows by expert; empty elsewhere. Slots: routed ones, then the shared. The
   // activation is FP32 up to kGroupedRows rows, BF16 above.
   View<float, kChecked> act;                                  // [slots, inter]

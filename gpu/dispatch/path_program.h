@@ -2,6 +2,7 @@
 // let it; the kernels launched must be those that ExpectedKernels declares.
 #pragma once
 
+#include "gpu/dispatch/atomic_stages.h"
 #include "gpu/dispatch/grouped_stages.h"
 #include "gpu/paths.h"
 
@@ -74,6 +75,12 @@ inline constexpr StepKernels kKnKernels = {"gate_gemv_batchn",
                                            {{"gate_up_batchn", "silu_down_batchn"}, {}, {}, {}, {}},
                                            "blend_batchn"};
 
+inline constexpr StepKernels kAtomicKernels = {
+    "gate_gemv_batch4",
+    true,
+    {{"gate_up_token_major", "silu_down_atomic"}, {}, {}, {}, {}},
+    "blend_atomic"};
+
 constexpr const StepKernels& KernelsOf(PathId path) {
   switch (path) {
     case PathId::kSingle:
@@ -84,6 +91,8 @@ constexpr const StepKernels& KernelsOf(PathId path) {
       return kK3Kernels;
     case PathId::kKn:
       return kKnKernels;
+    case PathId::kAtomicC4:
+      return kAtomicKernels;
     default:
       return kBatchedKernels;
   }
@@ -192,6 +201,18 @@ void RunPrefill(Machine& machine, const LayerTensors<Machine::kChecked>& layer) 
   machine.TokensDone(all);
 }
 
+// forward_atomic_c4_decode: down results meet in an FP32 accumulator.
+template <class Policy, class Machine>
+void RunAtomicC4(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
+  RequireAtomicScratch(*layer.problem, layer.work.atomic_bytes);
+  RunRoute<Policy, kAtomicRows>(machine, layer, PathId::kAtomicC4);
+  LaunchClearAccumulator(machine, layer);
+  LaunchAtomicExperts<typename Policy::Nvfp4, AtomicDownArgs>(machine, layer);
+  LaunchAtomicBlend<Policy>(machine, layer);
+  LaunchReduction<Policy>(machine, layer, {0, layer.problem->rows, 0});
+  machine.TokensDone({0, layer.problem->rows, 0});
+}
+
 // A path with a policy, as a program for any machine.
 template <class Policy>
 struct PathProgram {
@@ -202,6 +223,7 @@ struct PathProgram {
     return path == PathId::kBatched ? 1 : problem.rows;
   }
 
+  bool Accumulates() const { return path == PathId::kAtomicC4; }
   bool GroupsRows() const { return path == PathId::kFp8Grouped || path == PathId::kPrefill; }
 
   template <class Machine>
@@ -219,6 +241,8 @@ struct PathProgram {
         return RunFp8Grouped<AsBatchedSums, Policy>(machine, layer);
       case PathId::kPrefill:
         return RunPrefill<MmaProduct, Policy>(machine, layer);
+      case PathId::kAtomicC4:
+        return RunAtomicC4<Policy>(machine, layer);
       default:
         return RunBatched<Policy>(machine, layer);
     }

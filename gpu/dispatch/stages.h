@@ -235,9 +235,22 @@ void LaunchAddShared(Machine& machine, const char* name,
                   args.shared_down, args.output});
 }
 
-// The output of `tokens` from their down results. Under expert parallel each rank blends what its
-// experts gave, the partial outputs are all-reduced, then the replicated shared expert is added
-// once: a residual add where it has no gate.
+// Under expert parallel the ranks' partial outputs are all-reduced, then the replicated shared
+// expert is added once: a residual add where it has no gate.
+template <class Policy, class Machine>
+void LaunchReduction(Machine& machine, const LayerTensors<Machine::kChecked>& layer,
+                     TokenRange tokens) {
+  const Problem& p = *layer.problem;
+  if (p.ep == 1) return;
+  machine.AllReduce(
+      layer.work.output.Part(Index{tokens.first} * p.hidden, Index{tokens.count} * p.hidden),
+      Index{tokens.count} * p.hidden);
+  if (p.shared)
+    LaunchAddShared<Policy>(machine, p.HasSharedGate() ? "batched_blend" : "residual_add", layer,
+                            tokens);
+}
+
+// The output of `tokens` from their down results; each rank blends what its experts gave.
 struct FinishStep {
   template <class Policy, class Machine>
   static void Launch(Machine& machine, const char* blend,
@@ -245,12 +258,7 @@ struct FinishStep {
     const Problem& p = *layer.problem;
     if (p.ep == 1) return LaunchBlend<Policy>(machine, blend, layer, tokens);
     LaunchRoutedBlend<Policy>(machine, blend, layer, tokens);
-    machine.AllReduce(
-        layer.work.output.Part(Index{tokens.first} * p.hidden, Index{tokens.count} * p.hidden),
-        Index{tokens.count} * p.hidden);
-    if (p.shared)
-      LaunchAddShared<Policy>(machine, p.HasSharedGate() ? "batched_blend" : "residual_add", layer,
-                              tokens);
+    LaunchReduction<Policy>(machine, layer, tokens);
   }
 };
 

@@ -70,12 +70,13 @@ struct SiluDownTransposed {
   }
 };
 
-// Four warps a block, two adjacent outputs a warp.
-template <class Routed, class Shared, int kStep, bool kChecked>
+// Four warps a block, two adjacent outputs a warp. `DownArgs` says where a result goes.
+template <class Routed, class Shared, int kStep, bool kChecked,
+          template <class, bool> class DownArgs = SiluDownArgs>
 struct SiluDownRowMajor {
   static constexpr int kThreads = 128, kRowsPerWarp = 2;
   static constexpr int kRowsPerBlock = kThreads / kWarpSize * kRowsPerWarp;
-  using Args = SiluDownArgs<typename Routed::RowMajorWord, kChecked>;
+  using Args = DownArgs<typename Routed::RowMajorWord, kChecked>;
 
   static LaunchShape Shape(const Args& args) {
     return {

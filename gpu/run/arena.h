@@ -12,6 +12,11 @@
 
 namespace assay {
 
+// The pattern of the replay after one with `poison`: another one.
+constexpr Poison OtherPoison(Poison poison) {
+  return poison == Poison::kRandom ? Poison::kOnes : Poison::kRandom;
+}
+
 // Fills with the pattern; kRandom is a fixed stream, so that a run can be repeated.
 void FillPoison(std::span<std::byte> bytes, Poison poison);
 
@@ -55,11 +60,25 @@ class Arena {
     placed.target = reinterpret_cast<T*>(target_ + begin);
     return placed;
   }
+  // A tensor within a block, at `offset` bytes, with its own name and extent.
+  template <class T>
+  Placed<T> Within(const Placed<std::byte>& block, Index offset, std::string name, Index count) {
+    names_.push_back(std::move(name));
+    Placed<T> placed;
+    placed.tag.name = names_.back().c_str();
+    placed.tag.ordinal = static_cast<int>(names_.size()) - 1;
+    placed.tag.extent = count;
+    if (block.target != nullptr) placed.target = reinterpret_cast<T*>(block.target + offset);
+    return placed;
+  }
   std::size_t Used() const { return used_; }
+  // All that is placed from here on is scratch or output.
+  void BeginScratch() { scratch_ = used_; }
+  std::size_t ScratchBegin() const { return scratch_; }
 
  private:
   std::byte *image_ = nullptr, *target_ = nullptr;
-  std::size_t used_ = 0;
+  std::size_t used_ = 0, scratch_ = 0;
   std::deque<std::string> names_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gpu/dispatch/atomic_scratch.h"
 #include "gpu/dispatch/mixed.h"
 #include "gpu/kernels/expert_groups.h"
 
@@ -67,6 +68,7 @@ class Placer {
     tensors.problem = &p_;
     PlaceInputs(tensors);
     PlaceWeights(tensors);
+    arena_.BeginScratch();
     PlaceWorkspace(tensors.work);
     return tensors;
   }
@@ -236,11 +238,15 @@ class Placer {
     const Index slots = p_.Slots(), rows = options_.scratch_rows;
     const Index expert_rows = rows * p_.top_k, shared_rows = p_.shared ? rows : 0;
     work.logits = Scratch<Bf16>("router_logits", Index{p_.rows} * p_.experts);
-    work.ids = Scratch<std::uint32_t>("topk_ids", slots);
-    work.weights = Scratch<float>("topk_weights", slots);
+    if (options_.accumulates) {
+      PlaceAccumulator(work);
+    } else {
+      work.ids = Scratch<std::uint32_t>("topk_ids", slots);
+      work.weights = Scratch<float>("topk_weights", slots);
+      work.down = Scratch<Bf16>("down_out", expert_rows * p_.hidden);
+    }
     work.gate = Scratch<Bf16>("gate_out", expert_rows * p_.inter);
     work.up = Scratch<Bf16>("up_out", expert_rows * p_.inter);
-    work.down = Scratch<Bf16>("down_out", expert_rows * p_.hidden);
     const Index shared_size = shared_rows * p_.SharedInter();
     work.shared_gate = Scratch<Bf16>("shared_gate_out", shared_size);
     work.shared_up = Scratch<Bf16>("shared_up_out", shared_size);
@@ -250,6 +256,18 @@ class Placer {
     std::fill(output.values.begin(), output.values.end(), Bf16{0xFFFF});
     work.output = output.template Out<kChecked>();
     if (options_.groups_rows) PlaceGroups(work);
+  }
+
+  void PlaceAccumulator(Workspace<kChecked>& work) {
+    const AtomicScratch at = AtomicScratchOf(p_);
+    const auto block = arena_.Place<std::byte>("atomic_scratch", at.bytes);
+    const auto part = [&]<class T>(T, const char* name, Index offset, Index count) {
+      return arena_.Within<T>(block, offset, name, count).template Out<kChecked>();
+    };
+    work.atomic_bytes = at.bytes;
+    work.ids = part(std::uint32_t{}, "topk_ids", at.ids, p_.Slots());
+    work.weights = part(float{}, "topk_weights", at.weights, p_.Slots());
+    work.accumulator = part(float{}, "accumulator", at.accumulator, Index{p_.rows} * p_.hidden);
   }
 
   void PlaceGroups(Workspace<kChecked>& work) {
@@ -271,6 +289,11 @@ class Placer {
 };
 
 }  // namespace
+
+void PoisonScratch(std::span<std::byte> scratch, Poison poison, std::span<std::byte> output) {
+  FillPoison(scratch, poison);
+  FillPoison(output, Poison::kOnes);  // 0xFFFF
+}
 
 template <bool kChecked>
 LayerTensors<kChecked> PlaceLayer(const PlaceOptions& options, Arena& arena) {

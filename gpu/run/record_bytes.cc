@@ -19,7 +19,7 @@ void Fields(Archive& archive, Dim3& value) {
 }
 template <class Archive>
 void Fields(Archive& archive, LaunchInfo& value) {
-  archive(value.kernel, value.grid, value.threads, value.shared_bytes);
+  archive(value.kernel, value.grid, value.threads, value.shared_bytes, value.registers);
 }
 template <class Archive>
 void Fields(Archive& archive, AccessFault& value) {
@@ -51,7 +51,7 @@ void Fields(Archive& archive, StageBits& value) {
 template <class Archive>
 void Fields(Archive& archive, RunRecord& value) {
   archive(value.launches, value.output, value.ids, value.weights, value.stages);
-  archive(value.rank_differences, value.checked);
+  archive(value.distinct_experts, value.first_replay, value.rank_differences, value.checked);
   for (KindTotals& totals : value.faults) archive(totals);
   archive(value.sync_faults, value.has_ledger, value.scale_reads);
 }

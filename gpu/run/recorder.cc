@@ -1,6 +1,7 @@
 #include "gpu/run/recorder.h"
 
 #include <array>
+#include <set>
 
 namespace assay {
 namespace {
@@ -43,8 +44,14 @@ Recorder::Recorder(const Problem& problem, RunRecord& record, ReadMemory read, b
   stages.shared_down.assign(shared * hidden, 0xFFFF);
 }
 
-void Recorder::NoteLaunch(const char* kernel, const LaunchShape& shape) {
-  record_.launches.push_back({kernel, ToDim3(shape.grid), shape.threads, shape.shared_bytes});
+void Recorder::NoteLaunch(const char* kernel, const LaunchShape& shape, int registers) {
+  record_.launches.push_back(
+      {kernel, ToDim3(shape.grid), shape.threads, shape.shared_bytes, registers});
+}
+
+void Recorder::CountExperts() {
+  const std::set<std::uint32_t> experts(record_.ids.begin(), record_.ids.end());
+  record_.distinct_experts = static_cast<int>(experts.size());
 }
 
 void Recorder::NoteAllReduce() { record_.launches.push_back({"all_reduce", {}, 0, 0}); }

@@ -15,7 +15,7 @@ class Recorder {
   Recorder(const Problem& problem, RunRecord& record, ReadMemory read, bool keep_stages);
 
   void NoteAllReduce();
-  void NoteLaunch(const char* kernel, const LaunchShape& shape);
+  void NoteLaunch(const char* kernel, const LaunchShape& shape, int registers = 0);
   void NoteReport(const char* kernel, const LaunchReport& report);
 
   // Tokens of `range` are complete: keeps their intermediates.
@@ -28,7 +28,10 @@ class Recorder {
     StageBits& stages = record_.stages;
     Keep(stages.gate, work.gate, to, from, slots, problem_.inter);
     Keep(stages.up, work.up, to, from, slots, problem_.inter);
-    Keep(stages.down, work.down, to, from, slots, problem_.hidden);
+    if (work.down.Data() != nullptr)
+      Keep(stages.down, work.down, to, from, slots, problem_.hidden);
+    else
+      stages.down.clear();  // the path adds its down results up as they come
     if (!problem_.shared) return;
     Keep(stages.shared_gate, work.shared_gate, range.first, range.scratch, range.count,
          problem_.SharedInter());
@@ -38,6 +41,11 @@ class Recorder {
          problem_.hidden);
   }
 
+  template <bool kChecked>
+  void FirstReplayDone(const Workspace<kChecked>& work) {
+    KeepAll(record_.first_replay, work.output, Index{problem_.rows} * problem_.hidden);
+  }
+
   // The step is complete: logits, ids, weights, output.
   template <bool kChecked>
   void StepDone(const Workspace<kChecked>& work) {
@@ -45,10 +53,12 @@ class Recorder {
     KeepAll(record_.output, work.output, rows * problem_.hidden);
     KeepAll(record_.ids, work.ids, problem_.Slots());
     KeepAll(record_.weights, work.weights, problem_.Slots());
+    CountExperts();
     KeepAll(record_.stages.logits, work.logits, rows * problem_.experts);
   }
 
  private:
+  void CountExperts();
   template <class View>
   void Keep(std::vector<std::uint16_t>& to, const View& view, Index to_row, Index from_row,
             Index rows, Index width) {

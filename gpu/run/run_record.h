@@ -18,6 +18,7 @@ struct LaunchInfo {
   std::string kernel;
   Dim3 grid;
   int threads = 0, shared_bytes = 0;
+  int registers = 0;  // of a thread; 0 on the host executor
 };
 
 enum class AccessKind { kReadOutside, kWriteOutside, kWrongOwner, kUnrouted };
@@ -81,6 +82,9 @@ struct RunRecord {
   std::vector<float> weights;         // [rows, top_k]
   StageBits stages;
   std::vector<RankDifference> rank_differences;  // empty without expert parallel
+  int distinct_experts = 0;                      // of the ids of the step
+  // Of a replayed graph: its first replay's output; all else is the second's. Empty otherwise.
+  std::vector<std::uint16_t> first_replay;
 
   bool checked = false;             // the fields below are meaningful
   KindTotals faults[kAccessKinds];  // by AccessKind

@@ -19,6 +19,9 @@ enum class Poison { kOnes, kZeros, kRandom };
 struct RunOptions {
   bool checked = true;  // tracked views; false: the build that ships
   Poison poison = Poison::kOnes;
+  // Where the layer asks for graph=on: its launches are captured and replayed twice, scratch filled
+  // with poison before each replay. false: plain launches.
+  bool graph = true;
 };
 
 class Runner {
