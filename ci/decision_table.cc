@@ -10,6 +10,7 @@
 
 #include "ci/words.h"
 #include "fuzz/case.h"
+#include "gpu/run/data_rules.h"
 
 namespace assay {
 namespace {
@@ -48,7 +49,18 @@ constexpr Change kChanges[] = {
     [](Problem& p) { p.router = RouterKind::kSoftmaxBias, p.zero_experts = 2; },
     [](Problem& p) { p.router = RouterKind::kHash; },
     [](Problem& p) { p.router = RouterKind::kGroupedSigmoidBias; },
+    [](Problem& p) { p.groups = p.groups_kept = 2; },
+    [](Problem& p) {
+      p.router = RouterKind::kGroupedSigmoidBias;
+      p.experts = p.groups = p.groups_kept = 64;
+    },
     [](Problem& p) { p.router = RouterKind::kTopkSoftmax; },
+    [](Problem& p) { p.router = RouterKind::kSigmoidTop1; },
+    [](Problem& p) { p.router = RouterKind::kSigmoidBias, p.fp32_gate = true; },
+    [](Problem& p) { p.zero_experts = 2; },
+    [](Problem& p) { p.gate_format = Format::kMxfp4; },
+    [](Problem& p) { p.pre_expert_norm = true; },
+    [](Problem& p) { p.expert_bias = true; },
     [](Problem& p) { p.router = RouterKind::kSigmoidTop1, p.top_k = 1; },
     [](Problem& p) { p.pre_norm = true; },
     [](Problem& p) { p.fp32_gate = true; },
@@ -174,6 +186,8 @@ Table RulesTable() {
     for (PathId path : rule.paths) paths += (paths.empty() ? "" : " ") + std::string(Token(path));
     table.Add({name, paths, rule.effect, rule.example});
   }
+  for (const DataRule& rule : DataRules())
+    table.Add({std::string(rule.rule), "all", "refuses by the data", std::string(rule.why)});
   return table;
 }
 

@@ -58,8 +58,9 @@ inline rc::Gen<Case> ArbitraryCase() {
     c.device = *AnyOf<Device>();
     DrawShape(c.problem);
     DrawChoices(c.problem);
-    for (bool Problem::*flag : {&Problem::norm, &Problem::router_bias, &Problem::pre_norm,
-                                &Problem::fp32_gate, &Problem::expert_bias, &Problem::graph}) {
+    for (bool Problem::*flag :
+         {&Problem::norm, &Problem::router_bias, &Problem::pre_norm, &Problem::fp32_gate,
+          &Problem::pre_expert_norm, &Problem::expert_bias, &Problem::graph}) {
       c.problem.*flag = *rc::gen::arbitrary<bool>();
     }
     c.problem.scale = *AnyReal();

@@ -163,6 +163,8 @@ void AddRouting(std::vector<CaseField>& out) {
   out.push_back(Switch("router_bias", &Problem::router_bias, "bias on the router logits"));
   out.push_back(Switch("pre_norm", &Problem::pre_norm, "RMS norm before the router"));
   out.push_back(Switch("fp32_gate", &Problem::fp32_gate, "router logits stay FP32"));
+  out.push_back(
+      Switch("pre_expert_norm", &Problem::pre_expert_norm, "RMS norm before the routed experts"));
   out.push_back(Choice("gate_format", &Problem::gate_format, "format of the router weight"));
 }
 

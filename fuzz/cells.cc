@@ -37,12 +37,26 @@ bool Serves(const Cell& cell, const Variant& variant) {
   return RunsItself(cell.path, p) && CanBuild(p);
 }
 
+// The routers that a cell serves with a feature, or without one.
+std::vector<Variant> VariantsWith(const Cell& cell, const Feature* feature) {
+  std::vector<Variant> variants;
+  for (const RouterKind router : All<RouterKind>())
+    if (Serves(cell, {router, feature})) variants.push_back({router, feature});
+  return variants;
+}
+
+// Features in turn, each with its next router, so that a feature of few routers is not rarer.
 void AddVariants(Cell& cell) {
-  for (const RouterKind router : All<RouterKind>()) {
-    if (Serves(cell, {router})) cell.plain.push_back({router});
-    for (const Feature& feature : Features())
-      if (Serves(cell, {router, &feature})) cell.featured.push_back({router, &feature});
+  cell.plain = VariantsWith(cell, nullptr);
+  std::vector<std::vector<Variant>> by_feature;
+  std::size_t most = 0;
+  for (const Feature& feature : Features()) {
+    by_feature.push_back(VariantsWith(cell, &feature));
+    most = std::max(most, by_feature.back().size());
   }
+  for (std::size_t i = 0; i < most; ++i)
+    for (const std::vector<Variant>& variants : by_feature)
+      if (!variants.empty()) cell.featured.push_back(variants[i % variants.size()]);
 }
 
 std::vector<std::optional<Format>> SharedChoices() {

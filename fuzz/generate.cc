@@ -22,7 +22,7 @@ struct Drawn {
 };
 
 // The others go round over the served cells; a cell's turns alternate between its plain routers and
-// its features, and each of these goes round too.
+// its features, and each of these goes round too, from another start in each cell.
 Drawn RoundRobin(std::uint64_t turn) {
   const std::vector<Cell>& cells = ServedCells();
   const Cell& cell = cells[turn % cells.size()];
@@ -30,7 +30,7 @@ Drawn RoundRobin(std::uint64_t turn) {
   const bool both = !cell.plain.empty() && !cell.featured.empty();
   const bool featured = both ? round % 2 == 1 : cell.plain.empty();
   const auto& variants = featured ? cell.featured : cell.plain;
-  const std::uint64_t at = both ? round / 2 : round;
+  const std::uint64_t at = (both ? round / 2 : round) + turn % cells.size();
   return {cell.path, cell.format, cell.layout, cell.shared, variants[at % variants.size()]};
 }
 

@@ -30,6 +30,7 @@ constexpr std::pair<const char*, const char*> kFieldOfKey[] = {
     {"zero_experts", "zero_experts"},
     {"router_bias", "router_bias"},
     {"router_pre_norm", "pre_norm"},
+    {"pre_expert_norm", "pre_expert_norm"},
     {"activation", "activation"},
     {"swiglu_limit", "limit"},
     {"expert_bias", "expert_bias"},

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "fuzz/generate_shape.h"
+#include "gpu/run/data_rules.h"
 #include "gpu/run/device_fault.h"
 
 namespace assay {
@@ -23,11 +24,11 @@ Verdict Skipped(const Landing& landing, std::string reason) {
   return verdict;
 }
 
-Verdict Refused(const Landing& landing) {
+Verdict Refused(const Landing& landing, std::string_view rule) {
   Verdict verdict;
   verdict.landing = landing;
   verdict.outcome = Outcome::kRefused;
-  verdict.reason = landing.decisions.back().rule;
+  verdict.reason = rule;
   return verdict;
 }
 
@@ -107,6 +108,8 @@ Verdict BuildAndJudge(const Case& c, const Landing& landing, const RunCaseOption
   const double start = Now();
   const LayerData layer = BuildLayer(c.problem);
   const double built = Now();
+  if (const auto broken = BrokenDataRule(layer); broken && !options.land_as_asked)
+    return Refused(landing, broken->rule);
   const Runners runners = MakeRunners(c, landing.landed, options);
   Verdict verdict = Judge(layer, landing, runners.View(), c.checks);
   verdict.landing = landing;
@@ -123,7 +126,7 @@ Verdict RunCase(const Case& c, const RunCaseOptions& options) {
   const Landing landing = options.land_as_asked ? AsAsked(c.path) : Land(c.path, c.problem);
   if (landing.Refused() && landing.decisions.back().NotBuilt())
     return Skipped(landing, landing.decisions.back().rule);
-  if (landing.Refused()) return Refused(landing);
+  if (landing.Refused()) return Refused(landing, landing.decisions.back().rule);
   if (const auto why = DeviceProblem(c.device)) return Skipped(landing, *why);
   if (const std::string why = TooLarge(c.problem); !why.empty()) return Skipped(landing, why);
   try {

@@ -139,6 +139,7 @@ class Search {
     smaller |= Set(&Problem::pre_norm, plain.pre_norm);
     smaller |= Set(&Problem::fp32_gate, plain.fp32_gate);
     smaller |= Set(&Problem::gate_format, plain.gate_format);
+    smaller |= Set(&Problem::pre_expert_norm, plain.pre_expert_norm);
     smaller |= Set(&Problem::activation, plain.activation);
     smaller |= Set(&Problem::limit, plain.limit);
     smaller |= Set(&Problem::expert_bias, plain.expert_bias);

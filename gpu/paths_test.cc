@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gpu/dispatch/guards.h"
 #include "reference/rounding_contract.h"
 
@@ -245,6 +247,58 @@ TEST(Prefill, BlendsTwiceAndSumsOnTensorCores) {
   EXPECT_EQ(contract.routed.accumulate.promote, 128);
   EXPECT_GT(RoundingPoints(contract.routed),
             RoundingPoints(ContractOf(PathId::kBatched, problem).routed));
+}
+
+TEST(Routers, OfEveryKindRunWhereTheyAreWiredAndFallBackElsewhere) {
+  for (int kind = 0; kind < 8; ++kind) {
+    Problem problem = K3(Format::kNvfp4, Layout::kRowMajor);
+    problem.router = static_cast<RouterKind>(kind);
+    problem.top_k = problem.router == RouterKind::kSigmoidTop1 ? 1 : 2;
+    EXPECT_EQ(Decide(PathId::kBatched, problem).kind, Kind::kRuns) << kind;
+    const bool wired = kind < 2;  // softmax, sigmoid_bias
+    EXPECT_EQ(Land(PathId::kK3, problem).ToText(),
+              wired ? "k3" : "k3 -> batched (router_not_wired)");
+  }
+}
+
+TEST(Lora, FoldsPerTokenSkipsAnIdleAdapterAndRefusesAMarkedOne) {
+  for (const Lora lora : {Lora::kFold, Lora::kSkip}) {
+    Problem problem = K3(Format::kNvfp4, Layout::kRowMajor);
+    problem.lora = lora;
+    EXPECT_EQ(Land(PathId::kK3, problem).ToText(), "k3 -> batched (lora_resident)");
+    const auto kernels = ExpectedKernels(PathId::kBatched, problem);
+    EXPECT_EQ(std::count(kernels.begin(), kernels.end(), "lora_gate_up"),
+              lora == Lora::kFold ? 3 : 0);
+  }
+  const Problem base = K3(Format::kNvfp4, Layout::kRowMajor);
+  EXPECT_EQ(After(PathId::kBatched, base, [](Problem& p) { p.lora = Lora::kRefuse; }).rule,
+            "lora_refused");
+}
+
+TEST(Routers, NameTheRuleThatRefusesWhatNoneOfThemDoes) {
+  const Problem base = K3(Format::kNvfp4, Layout::kRowMajor);
+  const auto rule = [&](auto change) { return After(PathId::kBatched, base, change).rule; };
+  EXPECT_EQ(rule([](Problem& p) { p.zero_experts = 4; }), "zero_experts_router");
+  EXPECT_EQ(rule([](Problem& p) { p.groups = p.groups_kept = 2; }), "groups_router");
+  EXPECT_EQ(rule([](Problem& p) {
+              p.router = RouterKind::kGroupedSigmoidBias;
+              p.experts = p.groups = p.groups_kept = 64;
+            }),
+            "groups_limit");
+  EXPECT_EQ(rule([](Problem& p) { p.router = RouterKind::kSigmoidTop1; }), "top1_chooses_one");
+  EXPECT_EQ(rule([](Problem& p) {
+              p.router = RouterKind::kSigmoidBias;
+              p.fp32_gate = true;
+            }),
+            "fp32_gate_softmax");
+  EXPECT_EQ(rule([](Problem& p) { p.fp32_gate = true; }), "");
+  EXPECT_EQ(rule([](Problem& p) { p.gate_format = Format::kMxfp4; }), "gate_format");
+  EXPECT_EQ(rule([](Problem& p) {
+              p.router = RouterKind::kSoftmaxBias;
+              p.experts = 1000;
+              p.zero_experts = 25;
+            }),
+            "experts_limit");
 }
 
 TEST(Paths, TokensParseBackToTheirPath) {

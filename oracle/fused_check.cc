@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <set>
 #include <span>
@@ -178,6 +179,32 @@ std::vector<Finding> CheckFallbackBits(const CaseContext& context, const RunReco
       difference->tensor, difference->where, difference->left, difference->right, difference->count,
       difference->total);
   difference->AddTo(finding, "path", "fallback");
+  return {finding};
+}
+
+// One stated gate arithmetic: whatever path a token takes, its logits have the same bits, so no tie
+// is broken in one path and kept in another.
+std::vector<Finding> CheckSameLogits(const CaseContext& context, const RunRecord& path,
+                                     const RunRecord& fallback) {
+  const StageBits &a = path.stages, &b = fallback.stages;
+  const std::size_t count = a.logits.size() + a.logits_fp32.size();
+  std::int64_t first = -1, different = 0;
+  const auto compare = [&](std::size_t i, bool same) {
+    if (!same && different++ == 0) first = static_cast<std::int64_t>(i);
+  };
+  if (b.logits.size() != a.logits.size() || b.logits_fp32.size() != a.logits_fp32.size()) return {};
+  for (std::size_t i = 0; i < a.logits.size(); ++i) compare(i, a.logits[i] == b.logits[i]);
+  for (std::size_t i = 0; i < a.logits_fp32.size(); ++i)
+    compare(i, std::bit_cast<std::uint32_t>(a.logits_fp32[i]) ==
+                   std::bit_cast<std::uint32_t>(b.logits_fp32[i]));
+  if (different == 0) return {};
+  const int outputs = context.layer.problem.RouterOutputs();
+  const std::string where = fmt::format("token {}, expert {}", first / outputs, first % outputs);
+  Finding finding = NewFinding(context, "fused", "logits_differ", KernelOf(path, "router"));
+  finding.summary = fmt::format("{} of {} logits have other bits than the fallback's, first {}",
+                                different, count, where);
+  AddEvidence(finding, "first", where);
+  AddEvidence(finding, "different", CountText(different, static_cast<std::int64_t>(count)));
   return {finding};
 }
 

@@ -26,4 +26,8 @@ FusedResult CheckFused(const CaseContext& context, const RunRecord& path,
 std::vector<Finding> CheckFallbackBits(const CaseContext& context, const RunRecord& path,
                                        const RunRecord& fallback);
 
+// Every path sums a router logit in one stated order: its bits are the fallback's.
+std::vector<Finding> CheckSameLogits(const CaseContext& context, const RunRecord& path,
+                                     const RunRecord& fallback);
+
 }  // namespace assay

@@ -164,6 +164,25 @@ TEST(FusedCheck, NotesAFallbackThatBreaksTheContractItself) {
             "broken by the fallback itself: 1 of 2048 outside");
 }
 
+TEST(SameLogits, FindsOneBitAndPassesEqualOnes) {
+  FusedCase c;
+  c.path.stages.logits = c.fallback.stages.logits = std::vector<std::uint16_t>(16, 0x3F80);
+  EXPECT_TRUE(CheckSameLogits(c.scripted.context(), c.path, c.fallback).empty());
+  c.path.stages.logits[9] ^= 1;
+  const auto findings = CheckSameLogits(c.scripted.context(), c.path, c.fallback);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].error_class, "logits_differ");
+  EXPECT_EQ(EvidenceOf(findings[0], "first"), "token 1, expert 1");
+  EXPECT_EQ(EvidenceOf(findings[0], "different"), "1 of 16");
+}
+
+TEST(SameLogits, ComparesFp32LogitsToo) {
+  FusedCase c;
+  c.path.stages.logits_fp32 = {1, 2};
+  c.fallback.stages.logits_fp32 = {1, 2.0000002f};
+  EXPECT_EQ(CheckSameLogits(c.scripted.context(), c.path, c.fallback).size(), 1u);
+}
+
 TEST(FusedCheck, HasNoOpinionOnAHandfulOfElements) {
   // One element: a ratio of one million is still chance.
   EXPECT_GT(RatioLimit(0.25), 1e6);

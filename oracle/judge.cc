@@ -151,7 +151,9 @@ class CaseJudge {
   }
 
   OutputExpected Evaluate(const LayerReference& reference, const RunRecord& run) {
-    return Timed("reference", [&] { return reference.Evaluate({run.ids, run.weights}); });
+    return Timed("reference", [&] {
+      return reference.Evaluate({run.ids, run.weights, run.identity_weights});
+    });
   }
 
   void JudgeFused(const LayerReference& reference, const RouterExpected& router,
@@ -166,7 +168,9 @@ class CaseJudge {
     if (!SafeUnchecked(fallback)) return NotFused("the fallback reads or writes outside");
     if (!CheckLegalIds(context_, fallback, router).empty())
       return NotFused("the fallback chose an expert the layer has no weights of");
-    const bool same = fallback.ids == run_.ids && fallback.weights == run_.weights;
+    Add(CheckSameLogits(context_, run_, fallback));
+    const bool same = fallback.ids == run_.ids && fallback.weights == run_.weights &&
+                      fallback.identity_weights == run_.identity_weights;
     const OutputExpected other = same ? OutputExpected{} : Evaluate(reference, fallback);
     FusedResult fused = CheckFused(context_, run_, expected, fallback, same ? expected : other);
     if (!fused.not_judged.empty()) NotFused(fused.not_judged);

@@ -35,13 +35,20 @@ std::string BestText(std::span<const double> logits, int count) {
   return fmt::format("{}", fmt::join(texts, " "));
 }
 
+// The logits as the path stored them, BF16 or FP32; empty if it does not show them.
+std::vector<double> LogitsOf(const RunRecord& run) {
+  std::vector<double> logits(run.stages.logits_fp32.begin(), run.stages.logits_fp32.end());
+  for (const std::uint16_t bits : run.stages.logits) logits.push_back(ValueOfBf16(bits));
+  return logits;
+}
+
 void CheckLogits(const CaseContext& context, const RunRecord& run, const RouterExpected& expected,
                  std::vector<Finding>& findings) {
   const int experts = context.layer.problem.RouterOutputs();
-  const auto& bits = run.stages.logits;
+  const std::vector<double> logits = LogitsOf(run);
   std::int64_t wrong = 0, first = -1;
-  for (std::size_t i = 0; i < bits.size(); ++i) {
-    if (expected.stored[i].Holds(ValueOfBf16(bits[i]))) continue;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (expected.stored[i].Holds(logits[i])) continue;
     if (wrong++ == 0) first = static_cast<std::int64_t>(i);
   }
   if (wrong == 0) return;
@@ -50,42 +57,43 @@ void CheckLogits(const CaseContext& context, const RunRecord& run, const RouterE
   const std::string where = fmt::format("token {}, expert {}", first / experts, first % experts);
   finding.summary = fmt::format("logit of {}: expected {}, got {}; {} of {} logits are wrong",
                                 where, IntervalText(expected.stored[first]),
-                                NumberText(ValueOfBf16(bits[first])), wrong, bits.size());
+                                NumberText(logits[first]), wrong, logits.size());
   AddEvidence(finding, "first", where);
   AddEvidence(finding, "expected", IntervalText(expected.stored[first]));
   AddEvidence(finding, "exact", NumberText(expected.logits[first]));
-  AddEvidence(finding, "got", Bf16Text(bits[first]));
-  AddEvidence(finding, "wrong", CountText(wrong, static_cast<std::int64_t>(bits.size())));
+  AddEvidence(
+      finding, "got",
+      run.stages.logits.empty() ? NumberText(logits[first]) : Bf16Text(run.stages.logits[first]));
+  AddEvidence(finding, "wrong", CountText(wrong, static_cast<std::int64_t>(logits.size())));
   findings.push_back(std::move(finding));
 }
 
-std::vector<double> StoredLogits(const RunRecord& run, int row, int experts) {
-  std::vector<double> logits;
-  for (const std::uint16_t bits : Row(run.stages.logits, row, experts))
-    logits.push_back(ValueOfBf16(bits));
-  return logits;
+// What the path chose for a token.
+RouteChoice ChoiceOf(const Problem& problem, const RunRecord& run, int row) {
+  RouteChoice choice{Row(run.ids, row, problem.top_k), Row(run.weights, row, problem.top_k), {}};
+  if (!run.identity_weights.empty()) choice.identity_weight = run.identity_weights[row];
+  return choice;
 }
 
 void CheckSelections(const CaseContext& context, const RunRecord& run,
                      std::vector<Finding>& findings) {
   const Problem& problem = context.layer.problem;
+  const std::vector<double> logits = LogitsOf(run);
   std::optional<Finding> first;
   int wrong = 0;
   for (int row = 0; row < problem.rows; ++row) {
-    const std::vector<double> logits = StoredLogits(run, row, problem.RouterOutputs());
-    const auto ids = Row(run.ids, row, problem.top_k);
-    const auto weights = Row(run.weights, row, problem.top_k);
+    const RouteChoice choice = ChoiceOf(problem, run, row);
     RouteInputs inputs = RouteInputsOf(context.layer, row);
-    inputs.logits = logits;
-    const auto error = JudgeRoute(problem, inputs, {ids, weights, {}});
+    inputs.logits = Row(logits, row, problem.RouterOutputs());
+    const auto error = JudgeRoute(problem, inputs, choice);
     if (!error || error->error_class == "illegal_id") continue;  // CheckLegalIds says the latter
     if (wrong++ > 0) continue;
     first = NewFinding(context, "routing", error->error_class, KernelOf(run, "selection"));
     first->summary = fmt::format("token {}: {}", row, error->summary);
     AddEvidence(*first, "token", fmt::to_string(row));
-    AddEvidence(*first, "ids", IdsText(ids));
-    AddEvidence(*first, "weights", fmt::format("{}", fmt::join(weights, " ")));
-    AddEvidence(*first, "best_stored_logits", BestText(logits, problem.top_k + 2));
+    AddEvidence(*first, "ids", IdsText(choice.ids));
+    AddEvidence(*first, "weights", fmt::format("{}", fmt::join(choice.weights, " ")));
+    AddEvidence(*first, "best_stored_logits", BestText(inputs.logits, problem.top_k + 2));
   }
   if (!first) return;
   AddEvidence(*first, "wrong_tokens", CountText(wrong, problem.rows));
@@ -101,9 +109,8 @@ void CheckAdmissible(const CaseContext& context, const RunRecord& run,
           return id >= static_cast<std::uint32_t>(problem.RouterOutputs());
         }))
       continue;  // CheckLegalIds says so
-    const RouteChoice choice{ids, Row(run.weights, row, problem.top_k), {}};
     if (AdmissibleIds(problem, Row(expected.stored, row, problem.RouterOutputs()),
-                      RouteInputsOf(context.layer, row), choice))
+                      RouteInputsOf(context.layer, row), ChoiceOf(problem, run, row)))
       continue;
     Finding finding = NewFinding(context, "routing", "wrong_selection", KernelOf(run, "selection"));
     finding.summary =
@@ -126,7 +133,8 @@ std::vector<Finding> CheckLegalIds(const CaseContext& context, const RunRecord& 
     const std::uint32_t id = run.ids[i];
     const bool identity = id >= static_cast<std::uint32_t>(problem.experts) &&
                           id < static_cast<std::uint32_t>(problem.RouterOutputs());
-    const bool known = identity || context.layer.experts.contains(static_cast<int>(id));
+    const bool known =
+        id == kNoExpert || identity || context.layer.experts.contains(static_cast<int>(id));
     if (!known && wrong++ == 0) first = static_cast<std::int64_t>(i);
   }
   if (wrong == 0) return {};
@@ -150,7 +158,7 @@ std::vector<Finding> CheckLegalIds(const CaseContext& context, const RunRecord& 
 std::vector<Finding> CheckRouting(const CaseContext& context, const RunRecord& run,
                                   const RouterExpected& expected) {
   std::vector<Finding> findings;
-  if (run.stages.logits.empty()) {
+  if (LogitsOf(run).empty()) {
     CheckAdmissible(context, run, expected, findings);
     return findings;
   }

@@ -22,7 +22,8 @@ void RequireShape(const Problem& problem, const RunRecord& run) {
   Require("ids", run.ids.size(), problem.Slots());
   Require("weights", run.weights.size(), problem.Slots());
   if (!run.stages.logits.empty())
-    Require("logits", run.stages.logits.size(), std::int64_t{problem.rows} * problem.experts);
+    Require("logits", run.stages.logits.size(),
+            std::int64_t{problem.rows} * problem.RouterOutputs());
 }
 
 std::uint64_t OutputHash(const RunRecord& run) {

@@ -83,8 +83,10 @@ std::optional<BitDifference> FirstDifference(const CaseContext& context, const R
       found = Compare(name, x, y, row, column, width);
   };
   stage("logits", a.logits, b.logits, "token", "expert", problem.RouterOutputs());
+  stage("logits_fp32", a.logits_fp32, b.logits_fp32, "token", "expert", problem.RouterOutputs());
   compare("ids", left.ids, right.ids, "token", "slot", problem.top_k);
   compare("weights", left.weights, right.weights, "token", "slot", problem.top_k);
+  compare("identity_weights", left.identity_weights, right.identity_weights, "token", "weight", 1);
   stage("gate", a.gate, b.gate, "slot", "row", problem.inter);
   stage("up", a.up, b.up, "slot", "row", problem.inter);
   stage("down", a.down, b.down, "slot", "row", problem.hidden);

@@ -1,6 +1,7 @@
 // The router's tensors: weights, biases, the norm before it, the hash table and its token ids.
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "reference/bf16.h"
 #include "reference/draw_tensors.h"
@@ -45,6 +46,7 @@ double SteeringWeight(const Problem& p, int expert, int channel) {
       return -2 * std::bit_width((expert + ranks.At(0)) % p.experts + 1);
     case RoutingDraw::kUniform:
     case RoutingDraw::kIdentical:
+    case RoutingDraw::kStray:
       return 0;
   }
   return 0;
@@ -71,6 +73,16 @@ double NormGain(const Problem& p) {
   return p.pre_norm ? static_cast<double>(IntegerSqrt(std::uint64_t(p.hidden) << 20)) / 1024 : 1;
 }
 
+// One, two or three quarters of the outputs have no finite logit, by one weight of their row.
+std::optional<std::uint16_t> NonFiniteWeight(const Problem& p, int expert) {
+  if (p.logits != LogitDraw::kNan && p.logits != LogitDraw::kInf) return std::nullopt;
+  const RandomStream stream = StreamOf(p, TensorId::kNonFinite);
+  const std::uint64_t drawn = stream.At(expert), quarters = 1 + stream.At(~std::uint64_t{0}) % 3;
+  if (drawn % 4 >= quarters) return std::nullopt;
+  if (p.logits == LogitDraw::kNan) return std::uint16_t{0x7FC0};
+  return static_cast<std::uint16_t>(0x7F80 | (drawn >> 8 & 1) << 15);
+}
+
 void DrawRouterRow(const Problem& p, int expert, std::uint16_t* row) {
   const RandomStream stream = StreamOf(p, TensorId::kRouterWeight);
   const std::uint64_t first = std::uint64_t(Representative(p, expert)) * p.hidden;
@@ -80,6 +92,7 @@ void DrawRouterRow(const Problem& p, int expert, std::uint16_t* row) {
     row[i] = DoubleToBf16(SteeringWeight(p, expert, i) * NormGain(p));
   if (p.logits == LogitDraw::kNearTies)
     row[StreamOf(p, TensorId::kTies).At(~std::uint64_t(expert)) % p.hidden] ^= 1;
+  if (const auto weight = NonFiniteWeight(p, expert)) row[p.hidden - 1] = *weight;
 }
 
 std::vector<std::uint16_t> DrawRouterWeight(const Problem& p) {
@@ -136,9 +149,8 @@ std::vector<std::uint16_t> DrawLogitBias(const Problem& p) {
 }
 
 // Within 1 +- 1/4.
-std::vector<std::uint16_t> DrawPreNormScale(const Problem& p) {
-  if (!p.pre_norm) return {};
-  const RandomStream stream = StreamOf(p, TensorId::kPreNorm);
+std::vector<std::uint16_t> DrawNormScale(const Problem& p, TensorId tensor) {
+  const RandomStream stream = StreamOf(p, tensor);
   std::vector<std::uint16_t> scale(p.hidden);
   for (int i = 0; i < p.hidden; ++i) scale[i] = DoubleToBf16(1 + stream.Bell(i) * PowerOfTwo(-19));
   return scale;
@@ -163,6 +175,8 @@ std::int64_t HashId(const Problem& p, int token, int slot) {
       return any >= p.top_k && any % 2 == 1 ? any - 1 : any;
     case RoutingDraw::kZipf:
       return any >> std::countr_zero(stream.At(~at) | 1u << 20);
+    case RoutingDraw::kStray:
+      return slot == token % p.top_k ? p.experts + any : any;
     case RoutingDraw::kUniform:
     case RoutingDraw::kIdentical:
       return any;
@@ -194,7 +208,8 @@ void DrawRouter(const Problem& p, LayerData& layer) {
   }
   layer.router_bias = DrawRouterBias(p);
   layer.logit_bias = DrawLogitBias(p);
-  layer.pre_norm_scale = DrawPreNormScale(p);
+  if (p.pre_norm) layer.pre_norm_scale = DrawNormScale(p, TensorId::kPreNorm);
+  if (p.pre_expert_norm) layer.pre_expert_scale = DrawNormScale(p, TensorId::kPreExpertNorm);
   DrawHash(p, layer);
 }
 

@@ -29,8 +29,11 @@ void RequireSteering(const Problem& p) {
 }
 
 void RequireDistributions(const Problem& p) {
-  if (p.logits == LogitDraw::kNan || p.logits == LogitDraw::kInf)
-    Refuse("logits", Token(p.logits), kNotBuilt);
+  const bool non_finite = p.logits == LogitDraw::kNan || p.logits == LogitDraw::kInf;
+  if (non_finite && p.gate_format != Format::kBf16)
+    Refuse("logits", Token(p.logits), "a packed gate has no weight that is not finite");
+  if (p.routing == RoutingDraw::kStray && p.router != RouterKind::kHash)
+    Refuse("routing", Token(p.routing), "stray ids are those of a table; use router=hash");
   if (IsSteered(p.routing)) RequireSteering(p);
 }
 
@@ -55,7 +58,12 @@ void RequireSupported(const Problem& p) {
   RequireDistributions(p);
   if (p.activation == Activation::kRelu2 && p.limit != 0)
     Refuse("limit", std::to_string(p.limit), "relu2 has no clamp");
-  if (p.lora != Lora::kOff) Refuse("lora", Token(p.lora), kNotBuilt);
+  if (p.pre_expert_norm && p.router == RouterKind::kSigmoidTop1)
+    Refuse("pre_expert_norm", "on", "router=sigmoid_top1 weighs the layer's input");
+  if (p.lora != Lora::kOff && p.fp32_gate)
+    Refuse("lora", Token(p.lora), "folds into BF16 logits; use fp32_gate=off");
+  if (p.lora != Lora::kOff && p.ep != 1)
+    Refuse("lora", Token(p.lora), "folds where all experts are; use ep=1");
   if (p.ep != 1 && p.zero_experts != 0)
     Refuse("ep", std::to_string(p.ep), "identity experts belong to no rank; use ep=1");
 }

@@ -21,6 +21,10 @@ enum class TensorId : std::uint64_t {
   kPreNorm,
   kHashTable,
   kTokenIds,
+  kNonFinite,
+  kPreExpertNorm,
+  kLora,
+  kLoraRows,
   kPayload = 16,     // + projection
   kScales = 24,      // + projection
   kGlobal = 32,      // + projection
@@ -32,8 +36,9 @@ inline RandomStream StreamOf(const Problem& problem, TensorId tensor) {
 
 std::vector<std::uint16_t> DrawInput(const Problem& problem);       // [rows, hidden]
 std::vector<std::uint16_t> DrawSharedGate(const Problem& problem);  // [hidden], or empty
-// All tensors of the router.
+// All tensors of the router, and the scale of the norm behind it.
 void DrawRouter(const Problem& problem, LayerData& layer);
+LoraLayer DrawLora(const Problem& problem);  // empty without adapters
 // [outputs of the projection]
 std::vector<std::uint16_t> DrawExpertBias(const Problem& problem, Projection projection,
                                           int expert);

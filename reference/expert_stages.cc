@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "reference/contract_steps.h"
+#include "reference/lora_fold.h"
 #include "reference/tensor_core.h"
 
 namespace assay {
@@ -98,6 +99,17 @@ void CodeInput(Work& work) {
   }
 }
 
+// Columns of absolute: magnitudes of all tokens, then radii of all tokens.
+void TakeRadius(const Eigen::MatrixXd& radius, Work& work) {
+  const auto count = static_cast<Eigen::Index>(work.batch.columns.size());
+  Eigen::MatrixXd absolute(radius.rows(), 2 * count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    absolute.col(count + i) = radius.col(work.batch.columns[i]);
+    absolute.col(i) = work.input.absolute.col(i) + absolute.col(count + i);
+  }
+  work.input.absolute = std::move(absolute);
+}
+
 void TakeInput(Work& work, const ExpertInput& input) {
   const auto count = static_cast<Eigen::Index>(work.batch.columns.size());
   work.input.production.resize(input.stored.rows(), count);
@@ -107,6 +119,7 @@ void TakeInput(Work& work, const ExpertInput& input) {
     work.input.exact.col(i) = input.exact.col(work.batch.columns[i]);
   }
   work.input.absolute = work.input.production.cwiseAbs();
+  if (input.radius.size() > 0) TakeRadius(input.radius, work);
   work.input.want_partials = InOrder(work.rules.contract);
   if (IsCoded(work.rules.contract.input)) CodeInput(work);
   work.input.exact_is_production = work.input.production == work.input.exact;
@@ -182,22 +195,76 @@ std::vector<Interval> StoredColumn(const ProductStore& how, const Sums& sums, Ei
   return stored;
 }
 
+const LoraAdapterData* AdapterOf(const Work& work, std::size_t token) {
+  return work.batch.adapters.empty() ? nullptr : work.batch.adapters[token];
+}
+
+// What a token reads, as intervals.
+LoraValues InputOf(const Work& work, Eigen::Index column) {
+  const Eigen::MatrixXd &stored = work.input.production, &absolute = work.input.absolute;
+  const bool balls = absolute.cols() > stored.cols();
+  LoraValues x;
+  for (Eigen::Index i = 0; i < stored.rows(); ++i) {
+    const double radius = balls ? absolute(i, stored.cols() + column) : 0;
+    x.stored.push_back({stored(i, column) - radius, stored(i, column) + radius});
+    x.exact.push_back(work.input.exact(i, column));
+  }
+  return x;
+}
+
+std::vector<double> ExactColumn(const ProductStore& how, const Sums& sums, Eigen::Index column) {
+  std::vector<double> exact(std::size_t(sums.exact.rows()));
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const auto row = static_cast<Eigen::Index>(i);
+    exact[i] = sums.exact(row, column) + how.BiasAt(row);
+  }
+  return exact;
+}
+
+// One projection of a token: the product as stored, an adapter folded in.
+LoraValues ProjectionOf(const Work& work, Projection projection, const Sums& sums,
+                        std::size_t token, const LoraValues& x) {
+  const auto column = static_cast<Eigen::Index>(token);
+  const ProductStore how = StoreOf(work, projection);
+  LoraValues values{StoredColumn(how, sums, column), ExactColumn(how, sums, column)};
+  const LoraSite site = projection == Projection::kGate ? LoraSite::kGate
+                        : projection == Projection::kUp ? LoraSite::kUp
+                                                        : LoraSite::kDown;
+  FoldLoraIntervals(AdapterOf(work, token), site, x, work.rules.contract.accumulate.order, values);
+  return values;
+}
+
+// What the fold of down reads: the activation in its other form, rounded to BF16.
+LoraValues ActivationOf(const Work& work, std::size_t token) {
+  LoraValues x;
+  if (AdapterOf(work, token) == nullptr) return x;
+  Contract multiplied = work.rules.contract;
+  multiplied.silu = SiluForm::kMultiply;
+  const TokenResult& result = *work.batch.results[token];
+  for (std::size_t i = 0; i < result.up.size(); ++i) {
+    const Interval& gate = multiplied.expert.gated ? result.gate[i] : result.up[i];
+    x.stored.push_back(Stored(Store::kBf16, HiddenInterval(multiplied, gate, result.up[i])));
+    x.exact.push_back(work.activations.exact(Eigen::Index(i), Eigen::Index(token)));
+  }
+  return x;
+}
+
 void TakeActivations(Work& work, std::size_t token) {
   const auto column = static_cast<Eigen::Index>(token);
   const Contract& contract = work.rules.contract;
   TokenResult& result = *work.batch.results[token];
-  const ProductStore gate = StoreOf(work, Projection::kGate), up = StoreOf(work, Projection::kUp);
-  if (contract.expert.gated) result.gate = StoredColumn(gate, work.gate, column);
-  result.up = StoredColumn(up, work.up, column);
+  const LoraValues x = AdapterOf(work, token) == nullptr ? LoraValues{} : InputOf(work, column);
+  LoraValues gate, up = ProjectionOf(work, Projection::kUp, work.up, token, x);
+  if (contract.expert.gated) gate = ProjectionOf(work, Projection::kGate, work.gate, token, x);
+  result.gate = std::move(gate.stored);
+  result.up = std::move(up.stored);
   result.act.resize(result.up.size());
   for (std::size_t i = 0; i < result.act.size(); ++i) {
     const auto row = static_cast<Eigen::Index>(i);
     const Interval& g = contract.expert.gated ? result.gate[i] : result.up[i];
     result.act[i] = Stored(contract.act, HiddenInterval(contract, g, result.up[i]));
-    const double exact_gate =
-        contract.expert.gated ? work.gate.exact(row, column) + gate.BiasAt(row) : 0;
     work.activations.exact(row, column) =
-        HiddenValue(contract.expert, exact_gate, work.up.exact(row, column) + up.BiasAt(row));
+        HiddenValue(contract.expert, contract.expert.gated ? gate.exact[i] : 0, up.exact[i]);
   }
   QuantiseIntervals(contract.hidden, result.act);
   PutBalls(result.act, column, work.activations);
@@ -213,13 +280,11 @@ void SizeActivations(Work& work) {
 }
 
 void StoreDown(Work& work, std::size_t token) {
-  const auto column = static_cast<Eigen::Index>(token);
   TokenResult& result = *work.batch.results[token];
-  const ProductStore how = StoreOf(work, Projection::kDown);
-  result.down = StoredColumn(how, work.down, column);
-  result.down_exact.resize(result.down.size());
-  for (Eigen::Index i = 0; i < work.down.exact.rows(); ++i)
-    result.down_exact[i] = work.down.exact(i, column) + how.BiasAt(i);
+  LoraValues down =
+      ProjectionOf(work, Projection::kDown, work.down, token, ActivationOf(work, token));
+  result.down = std::move(down.stored);
+  result.down_exact = std::move(down.exact);
 }
 
 struct TokenTask {

@@ -22,14 +22,16 @@ struct TokenResult {
 // One expert and the tokens to evaluate with it.
 struct ExpertBatch {
   const ExpertWeights* weights = nullptr;
-  std::vector<int> columns;            // of the input
-  std::vector<TokenResult*> results;   // one a column, to be filled
-  const Contract* contract = nullptr;  // null: that of the rules
+  std::vector<int> columns;                           // of the input
+  std::vector<TokenResult*> results;                  // one a column, to be filled
+  const Contract* contract = nullptr;                 // null: that of the rules
+  std::vector<const LoraAdapterData*> adapters = {};  // one a column, or none at all
 };
 
-// What experts read, [hidden, columns]: as stored, and before any rounding.
+// What experts read, [hidden, columns]: as stored, and before any rounding. `radius`: how far the
+// stored may lie from `stored`, or empty where that is exact.
 struct ExpertInput {
-  Eigen::MatrixXd stored, exact;
+  Eigen::MatrixXd stored, exact, radius = {};
 };
 
 // How codes are read and what the path rounds.

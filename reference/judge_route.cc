@@ -125,6 +125,31 @@ std::optional<RoutingError> WrongWeight(const Problem& problem, const Route& rou
   return std::nullopt;
 }
 
+// A row that cannot be routed is refused: every slot names no expert, with weight 0.
+bool MustRefuse(const Problem& problem, const RouteInputs& inputs) {
+  const auto missing = [&](std::int64_t id) {
+    return id < 0 || id >= problem.experts || !std::isfinite(inputs.logits[std::size_t(id)]);
+  };
+  if (problem.router == RouterKind::kHash)
+    return std::any_of(inputs.hash_ids.begin(), inputs.hash_ids.end(), missing);
+  return TopK(SelectionScores(problem, inputs.logits, inputs.bias), problem.top_k).size() <
+         std::size_t(problem.top_k);
+}
+
+bool IsRefused(const RouteChoice& choice) {
+  return std::all_of(choice.ids.begin(), choice.ids.end(),
+                     [](std::uint32_t id) { return id == kNoExpert; }) &&
+         std::all_of(choice.weights.begin(), choice.weights.end(),
+                     [](float weight) { return weight == 0; }) &&
+         choice.identity_weight.value_or(0) == 0;
+}
+
+RoutingError NotRefused(const RouteChoice& choice) {
+  std::string ids;
+  for (const std::uint32_t id : choice.ids) ids += " " + std::to_string(id);
+  return {"wrong_selection", "chose" + ids + "; the row cannot be routed and must be refused"};
+}
+
 std::vector<int> AsInts(std::span<const std::uint32_t> ids) { return {ids.begin(), ids.end()}; }
 
 bool IsIdentitySlot(const RouteChoice& choice, std::size_t slot) {
@@ -222,6 +247,10 @@ RouteInputs RouteInputsOf(const LayerData& layer, int row) {
 
 std::optional<RoutingError> JudgeRoute(const Problem& problem, const RouteInputs& inputs,
                                        const RouteChoice& choice) {
+  if (MustRefuse(problem, inputs))
+    return IsRefused(choice) ? std::nullopt : std::optional(NotRefused(choice));
+  if (std::count(choice.ids.begin(), choice.ids.end(), kNoExpert) > 0)
+    return RoutingError{"wrong_selection", "a slot names no expert, though the row can be routed"};
   if (problem.router == RouterKind::kHash) return JudgeHash(problem, inputs, choice);
   std::vector<Interval> stored;
   for (const double l : inputs.logits) stored.push_back({l, l});

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "reference/group_selection.h"
 #include "reference/interval.h"
@@ -167,6 +168,20 @@ TEST(JudgeRoute, SlotsOfIdentityExpertsAreJudgedByTheSumOfTheirWeights) {
   const std::vector<std::uint32_t> plain{4, 1, 5};
   const std::vector<float> weights{0.4f, 0.3f, 0.2f};
   EXPECT_EQ(JudgeRoute(p, {logits, {}, {}}, {plain, weights, {}}), std::nullopt);
+}
+
+TEST(JudgeRoute, WantsRowsRefusedThatCannotBeRoutedAndNoOthers) {
+  Problem p;
+  p.experts = 3;
+  p.top_k = 2;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::uint32_t> refused = {kNoExpert, kNoExpert}, repeated = {0, 0};
+  const std::vector<float> zeros = {0, 0}, ones = {1, 0};
+  const std::vector<double> one_left = {1, nan, nan}, all_left = {1, 2, 3};
+  EXPECT_FALSE(JudgeRoute(p, one_left, {}, refused, zeros));
+  EXPECT_EQ(JudgeRoute(p, one_left, {}, repeated, ones)->error_class, "wrong_selection");
+  EXPECT_EQ(JudgeRoute(p, one_left, {}, refused, ones)->error_class, "wrong_selection");
+  EXPECT_EQ(JudgeRoute(p, all_left, {}, refused, zeros)->error_class, "wrong_selection");
 }
 
 }  // namespace

@@ -95,6 +95,7 @@ LayerData BuildLayer(const Problem& problem) {
   layer.input = DrawInput(problem);
   DrawRouter(problem, layer);
   layer.shared_gate = DrawSharedGate(problem);
+  layer.lora = DrawLora(problem);
   BuildExperts(layer);
   if (problem.shared) layer.shared = BuildExpert(problem, -1);
   return layer;

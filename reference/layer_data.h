@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "reference/lora.h"
 #include "reference/placement.h"
 #include "reference/problem.h"
 
@@ -45,16 +46,18 @@ struct LayerData {
   Problem problem;
   std::vector<std::uint16_t> input;  // BF16 bits [rows, hidden]
   // Outputs of the router: the experts, then the identity (zero) experts.
-  std::vector<std::uint16_t> router_weight;   // BF16 bits [outputs, hidden], or
-  std::optional<PackedMatrix> packed_router;  // the same in gate_format, row-major
-  std::vector<float> router_bias;             // [outputs], empty without a correction bias
-  std::vector<std::uint16_t> logit_bias;      // BF16 bits [outputs], empty without router_bias
-  std::vector<std::uint16_t> pre_norm_scale;  // BF16 bits [hidden], empty without pre_norm
-  std::vector<std::int64_t> hash_table;       // [vocabulary, top_k], empty but for router=hash
-  std::vector<std::uint32_t> token_ids;       // [rows], empty but for router=hash
-  std::map<int, ExpertWeights> experts;       // only those that may be chosen; row-major packing
-  std::optional<ExpertWeights> shared;        // row-major packing
-  std::vector<std::uint16_t> shared_gate;     // BF16 bits [hidden], empty without a gate
+  std::vector<std::uint16_t> router_weight;     // BF16 bits [outputs, hidden], or
+  std::optional<PackedMatrix> packed_router;    // the same in gate_format, row-major
+  std::vector<float> router_bias;               // [outputs], empty without a correction bias
+  std::vector<std::uint16_t> logit_bias;        // BF16 bits [outputs], empty without router_bias
+  std::vector<std::uint16_t> pre_norm_scale;    // BF16 bits [hidden], empty without pre_norm
+  std::vector<std::uint16_t> pre_expert_scale;  // BF16 bits [hidden], empty without that norm
+  std::vector<std::int64_t> hash_table;         // [vocabulary, top_k], empty but for router=hash
+  std::vector<std::uint32_t> token_ids;         // [rows], empty but for router=hash
+  LoraLayer lora;                               // empty without adapters
+  std::map<int, ExpertWeights> experts;         // only those that may be chosen; row-major packing
+  std::optional<ExpertWeights> shared;          // row-major packing
+  std::vector<std::uint16_t> shared_gate;       // BF16 bits [hidden], empty without a gate
 };
 
 // Throws UnsupportedProblem when the problem names a feature that the builder does not have.

@@ -10,6 +10,7 @@
 #include "reference/fp32_error.h"
 #include "reference/interval.h"
 #include "reference/router_expected.h"
+#include "reference/router_input.h"
 
 namespace assay {
 namespace {
@@ -118,7 +119,9 @@ struct LayerReference::State {
   const LayerData& layer;
   Contract contract, shared_contract;
   RouterExpected router;
-  ExpertInput input;  // of rows; where weights are on inputs, of rows and then of slots
+  // Of rows; where weights are on inputs, of rows and then of slots; where experts have a norm of
+  // their own, of rows and then of normed rows.
+  ExpertInput input;
   std::vector<TokenResult> identity;
   ExpertMap ranks;
   // Results do not depend on routing weights, so a second path's selection finds most of them.
@@ -133,17 +136,37 @@ struct LayerReference::State {
         ranks(MapOf(data.problem)) {
     input.stored = input.exact = InputMatrix(layer);
     identity = IdentityResults(layer.problem, input.stored);
+    if (layer.problem.pre_expert_norm) AddNormed();
+  }
+
+  void AddNormed() {
+    const NormedInput normed = NormBeforeExperts(layer, contract.accumulate.order);
+    const int rows = layer.problem.rows;
+    for (Eigen::MatrixXd* matrix : {&input.stored, &input.exact})
+      matrix->conservativeResize(Eigen::NoChange, 2 * rows);
+    input.stored.rightCols(rows) = normed.center;
+    input.exact.rightCols(rows) = normed.exact;
+    input.radius = Eigen::MatrixXd::Zero(layer.problem.hidden, 2 * rows);
+    input.radius.rightCols(rows) = normed.radius;
   }
 
   bool WeightsOnInput() const { return layer.problem.router == RouterKind::kSigmoidTop1; }
   int ColumnOf(int slot) const {
-    return WeightsOnInput() ? layer.problem.rows + slot : slot / layer.problem.top_k;
+    const int row = slot / layer.problem.top_k;
+    if (layer.problem.pre_expert_norm) return layer.problem.rows + row;
+    return WeightsOnInput() ? layer.problem.rows + slot : row;
+  }
+  Eigen::Index RowOfColumn(Eigen::Index column) const {  // of those after the rows
+    const Eigen::Index at = column - layer.problem.rows;
+    return layer.problem.pre_expert_norm ? at : at / layer.problem.top_k;
   }
   double FactorOf(const Selection& s, int slot) const {
     return WeightsOnInput() ? 1 : s.weights[slot];
   }
+  static bool IsNobody(const Selection& s, int slot) { return s.ids[slot] == kNoExpert; }
   // An id from `experts` on, or a slot whose weight went to the row's identity weight.
   bool IsIdentity(const Selection& s, int slot) const {
+    if (IsNobody(s, slot)) return true;
     return s.ids[slot] >= unsigned(layer.problem.experts) ||
            (!s.identity_weights.empty() && s.ids[slot] == 0 && s.weights[slot] == 0);
   }
@@ -160,7 +183,8 @@ struct LayerReference::State {
   void RequireIds(const Selection& selection) const {
     const Problem& p = layer.problem;
     for (int slot = 0; slot < p.Slots(); ++slot)
-      if (selection.ids[slot] >= unsigned(p.RouterOutputs()) || !IsIdentity(selection, slot))
+      if (!IsNobody(selection, slot) &&
+          (selection.ids[slot] >= unsigned(p.RouterOutputs()) || !IsIdentity(selection, slot)))
         Weights(static_cast<int>(selection.ids[slot]));
   }
 
@@ -179,13 +203,15 @@ struct LayerReference::State {
     return weighted;
   }
 
-  void Request(int expert, int column, std::map<int, ExpertBatch>& missing) {
+  // `row` has an adapter for routed experts alone.
+  void Request(int expert, int column, int row, std::map<int, ExpertBatch>& missing) {
     if (cache.contains({expert, column})) return;
     ExpertBatch& batch = missing[expert];
     batch.weights = &Weights(expert);
     if (expert == kShared) batch.contract = &shared_contract;
     batch.columns.push_back(column);
     batch.results.push_back(&cache[{expert, column}]);
+    batch.adapters.push_back(expert == kShared ? nullptr : layer.lora.AdapterOf(row));
   }
 
   void ComputeMissing(const Selection& selection) {
@@ -196,9 +222,9 @@ struct LayerReference::State {
     std::map<int, ExpertBatch> missing;
     for (int slot = 0; slot < p.Slots(); ++slot)
       if (!IsIdentity(selection, slot))
-        Request(static_cast<int>(selection.ids[slot]), ColumnOf(slot), missing);
+        Request(static_cast<int>(selection.ids[slot]), ColumnOf(slot), slot / p.top_k, missing);
     if (layer.shared)
-      for (int row = 0; row < p.rows; ++row) Request(kShared, row, missing);
+      for (int row = 0; row < p.rows; ++row) Request(kShared, row, row, missing);
     std::vector<ExpertBatch> batches;
     for (auto& [expert, batch] : missing) batches.push_back(std::move(batch));
     EvaluateBatches(std::move(batches), InputFor(selection), {p.codes, contract});
@@ -242,7 +268,7 @@ struct LayerReference::State {
         ExactSum(ExactBatches(selection), read.exact, p.codes, contract.expert);
     Eigen::MatrixXd output = sums.leftCols(p.rows);
     for (Eigen::Index column = p.rows; column < sums.cols(); ++column)
-      output.col((column - p.rows) / p.top_k) += sums.col(column);
+      output.col(RowOfColumn(column)) += sums.col(column);
     if (p.zero_experts > 0)
       for (int row = 0; row < p.rows; ++row)
         output.col(row) += IdentityWeight(selection, row) * input.exact.col(row);
@@ -279,7 +305,8 @@ struct LayerReference::State {
       terms.back().apart = contract.identity_apart;
     };
     for (int slot = row * top_k; slot < (row + 1) * top_k; ++slot)
-      if (IsIdentity(selection, slot) && selection.ids[slot] != 0) add(selection.weights[slot]);
+      if (IsIdentity(selection, slot) && !IsNobody(selection, slot) && selection.ids[slot] != 0)
+        add(selection.weights[slot]);
     if (!selection.identity_weights.empty()) add(selection.identity_weights[row]);
   }
 
@@ -440,6 +467,7 @@ const RouterExpected& LayerReference::Router() const { return state_->router; }
 
 std::vector<double> LayerReference::Exact(const Selection& selection) const {
   RequireShape(state_->layer.problem, selection);
+  if (!state_->layer.lora.adapters.empty()) return Evaluate(selection).exact;
   const Eigen::MatrixXd output = state_->Exact(selection);
   return {output.data(), output.data() + output.size()};  // [hidden, rows] by column
 }

@@ -31,8 +31,9 @@ enum class SharedGate { kSigmoid, kNone };
 enum class Lora { kOff, kFold, kSkip, kRefuse };
 enum class EpMap { kEven, kUneven };
 
-// How the step's data are drawn (from the seed).
-enum class RoutingDraw { kUniform, kDisjoint, kZipf, kIdentical, kOneHot, kEmpty, kLast };
+// How the step's data are drawn (from the seed). kStray: a hash table that names experts which do
+// not exist.
+enum class RoutingDraw { kUniform, kDisjoint, kZipf, kIdentical, kOneHot, kEmpty, kLast, kStray };
 enum class DataDraw {
   kGauss,
   kHeavy,
@@ -50,6 +51,10 @@ enum class LogitDraw { kPlain, kTies, kNearTies, kNan, kInf, kSaturated, kWide }
 // 2^-127 and NaN (standard) or 0.0 and 0.0 (production).
 enum class CodePolicy { kProduction, kStandard };
 
+// An id that names no expert: every slot of a row whose routing is refused, with weight 0. All bits
+// set is left for "never written".
+inline constexpr std::uint32_t kNoExpert = 0xFFFFFFFE;
+
 struct Problem {
   int rows = 1;  // tokens of the step
   int hidden = 256, inter = 128;
@@ -64,6 +69,7 @@ struct Problem {
   int zero_experts = 0;
   bool router_bias = false, pre_norm = false, fp32_gate = false;
   Format gate_format = Format::kBf16;
+  bool pre_expert_norm = false;  // RMS norm before the routed experts
 
   Activation activation = Activation::kSilu;
   double limit = 0.0;        // clamp of gate and up before the activation; 0: none

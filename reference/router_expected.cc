@@ -1,5 +1,6 @@
 #include "reference/router_expected.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -7,6 +8,7 @@
 #include "reference/fp32_error.h"
 #include "reference/group_selection.h"
 #include "reference/interval.h"
+#include "reference/lora_fold.h"
 #include "reference/panels.h"
 #include "reference/router_input.h"
 #include "reference/router_rule.h"
@@ -92,6 +94,7 @@ Interval StoredLogitAt(const LayerData& layer, const Sums& sums, int output, int
     size.partials = sums.partials(output, row) + double(p.hidden) * spread;
   double radius = spread + AccumulationBound(order, size);
   double center = sums.production(output, row);
+  if (std::isinf(center)) return {center, center, true};  // a weight was infinite
   if (!layer.logit_bias.empty()) {
     const double bias = Bf16ToFloat(layer.logit_bias[output]);
     center += bias;
@@ -111,11 +114,35 @@ Sums RouterSums(const LayerData& layer, Accumulation order) {
              : Multiply(AsMatrix(layer.router_weight, p.RouterOutputs(), p.hidden), p.codes, input);
 }
 
+// Adapters' delta on the logits of a row.
+void FoldIntoLogits(const LayerData& layer, const Operands& input, int row, Accumulation order,
+                    RouterExpected& expected) {
+  const Eigen::Index rows = input.production.cols();
+  const bool balls = input.absolute.cols() > rows, differs = input.exact.cols() > 0;
+  LoraValues x, logits;
+  for (Eigen::Index i = 0; i < input.production.rows(); ++i) {
+    const double center = input.production(i, row);
+    const double radius = balls ? input.absolute(i, rows + row) : 0;
+    x.stored.push_back({center - radius, center + radius});
+    x.exact.push_back(differs ? input.exact(i, row) : center);
+  }
+  const std::size_t outputs = std::size_t(layer.problem.RouterOutputs()), at = row * outputs;
+  const auto stored = expected.stored.begin() + std::ptrdiff_t(at);
+  const auto exact = expected.logits.begin() + std::ptrdiff_t(at);
+  logits.stored.assign(stored, stored + std::ptrdiff_t(outputs));
+  logits.exact.assign(exact, exact + std::ptrdiff_t(outputs));
+  FoldLoraIntervals(layer.lora.AdapterOf(row), LoraSite::kRouter, x, order, logits);
+  std::copy(logits.stored.begin(), logits.stored.end(), stored);
+  std::copy(logits.exact.begin(), logits.exact.end(), exact);
+}
+
 std::vector<int> MayOf(const LayerData& layer, int row, std::span<const Interval> stored) {
   const Problem& p = layer.problem;
   if (p.router == RouterKind::kHash) {
     const auto ids = RouteInputsOf(layer, row).hash_ids;
-    std::set<int> named(ids.begin(), ids.end());
+    std::set<int> named;
+    for (const std::int64_t id : ids)
+      if (id >= 0 && id < p.experts) named.insert(static_cast<int>(id));
     return {named.begin(), named.end()};
   }
   const std::vector<Interval> scores = ScoreIntervals(p, stored, layer.router_bias);
@@ -203,6 +230,8 @@ RouterExpected ExpectRouter(const LayerData& layer, Accumulation accumulation) {
       expected.logits[at + e] = exact(e, row) + bias;
       expected.stored[at + e] = StoredLogitAt(layer, sums, e, row, accumulation);
     }
+    if (layer.lora.AdapterOf(row) != nullptr)
+      FoldIntoLogits(layer, RouterInput(layer, accumulation), row, accumulation, expected);
     expected.may.push_back(
         MayOf(layer, row, std::span<const Interval>(expected.stored.data() + at, outputs)));
   }

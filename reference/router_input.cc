@@ -16,10 +16,10 @@ std::vector<double> TokenOf(const LayerData& layer, int row) {
   return x;
 }
 
-std::vector<double> ScaleOf(const LayerData& layer) {
-  std::vector<double> scale;
-  for (const std::uint16_t bits : layer.pre_norm_scale) scale.push_back(Bf16ToFloat(bits));
-  return scale;
+std::vector<double> ValuesOf(const std::vector<std::uint16_t>& scale) {
+  std::vector<double> values;
+  for (const std::uint16_t bits : scale) values.push_back(Bf16ToFloat(bits));
+  return values;
 }
 
 // Relative error of the FP32 norm before its rounding. The sum of squares errs by its bound; a mean
@@ -36,33 +36,52 @@ double NormError(std::span<const double> x, Accumulation order) {
   return 1.01 * ((sum + 3 * kUnitFp32) / 2 + (4 + 4 + 3) * kUnitFp32);
 }
 
-void PutNormed(const LayerData& layer, int row, Accumulation order, Operands& operands) {
-  const std::vector<double> x = TokenOf(layer, row), scale = ScaleOf(layer);
-  const double root = 1 / std::sqrt(static_cast<double>(x.size()));
-  const std::vector<double> exact = Normed({kRouterNormEps, {}, scale, root}, x);
+void PutNormed(const std::vector<double>& x, const PreNorm& norm, Accumulation order, int row,
+               NormedInput& normed) {
+  const std::vector<double> exact = Normed(norm, x);
   const double error = NormError(x, order);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto at = static_cast<Eigen::Index>(i);
     const double radius = error * std::fabs(exact[i]);
     const double low = RoundToBf16(exact[i] - radius), high = RoundToBf16(exact[i] + radius);
-    const double center = (low + high) / 2;
-    operands.production(at, row) = center;
-    operands.absolute(at, row) = std::fabs(center) + (high - low) / 2;
-    operands.absolute(at, layer.problem.rows + row) = (high - low) / 2;
-    operands.exact(at, row) = exact[i];
+    normed.center(at, row) = (low + high) / 2;
+    normed.radius(at, row) = (high - low) / 2;
+    normed.exact(at, row) = exact[i];
   }
 }
 
+NormedInput Norm(const LayerData& layer, const PreNorm& norm, Accumulation order) {
+  const Problem& p = layer.problem;
+  NormedInput normed;
+  for (Eigen::MatrixXd* matrix : {&normed.center, &normed.radius, &normed.exact})
+    matrix->resize(p.hidden, p.rows);
+  for (int row = 0; row < p.rows; ++row) PutNormed(TokenOf(layer, row), norm, order, row, normed);
+  return normed;
+}
+
+NormedInput NormBeforeRouter(const LayerData& layer, Accumulation order) {
+  const std::vector<double> scale = ValuesOf(layer.pre_norm_scale);
+  return Norm(layer, {kRouterNormEps, {}, scale, 1 / std::sqrt(double(layer.problem.hidden))},
+              order);
+}
+
 }  // namespace
+
+NormedInput NormBeforeExperts(const LayerData& layer, Accumulation order) {
+  const std::vector<double> scale = ValuesOf(layer.pre_expert_scale);
+  return Norm(layer, {kRouterNormEps, {}, scale, 1}, order);
+}
 
 Operands RouterInput(const LayerData& layer, Accumulation order) {
   const Problem& p = layer.problem;
   Operands operands;
   operands.production.resize(p.hidden, p.rows);
   if (p.pre_norm) {
+    const NormedInput normed = NormBeforeRouter(layer, order);
+    operands.production = normed.center;
     operands.absolute.resize(p.hidden, 2 * p.rows);
-    operands.exact.resize(p.hidden, p.rows);
-    for (int row = 0; row < p.rows; ++row) PutNormed(layer, row, order, operands);
+    operands.absolute << normed.center.cwiseAbs() + normed.radius, normed.radius;
+    operands.exact = normed.exact;
     return operands;
   }
   for (int row = 0; row < p.rows; ++row)

@@ -53,6 +53,8 @@ struct RouteChoice {
 
 // Judges one row of a path's routing from what it wrote. Grouped selection is judged by the exact
 // test over all sets of kept groups; the ids of a hash table are compared, duplicates and all.
+// A row with too few finite logits, or whose table names an expert that does not exist or has no
+// finite logit, must be refused: kNoExpert and weight 0 in every slot.
 // nullopt: right. Otherwise what is wrong:
 // ids illegal or repeated, not the top-k of its own logits, tie rule broken, weight off.
 struct RoutingError {

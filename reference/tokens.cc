@@ -21,8 +21,8 @@ constexpr std::array<Words, 4> kActivationWords{"silu", "gelu_tanh", "swiglu_oai
 constexpr std::array<Words, 2> kSharedGateWords{"sigmoid", "none"};
 constexpr std::array<Words, 4> kLoraWords{"off", "fold", "skip", "refuse"};
 constexpr std::array<Words, 2> kEpMapWords{"even", "uneven"};
-constexpr std::array<Words, 7> kRoutingDrawWords{"uniform", "disjoint", "zipf", "identical",
-                                                 "one_hot", "empty",    "last"};
+constexpr std::array<Words, 8> kRoutingDrawWords{"uniform", "disjoint", "zipf", "identical",
+                                                 "one_hot", "empty",    "last", "stray"};
 constexpr std::array<Words, 9> kDataDrawWords{"gauss", "heavy",   "outlier",  "pow2", "integer",
                                               "half",  "extreme", "distinct", "zero"};
 constexpr std::array<Words, 7> kLogitDrawWords{"plain", "ties",      "near_ties", "nan",

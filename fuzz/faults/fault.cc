@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fuzz/faults/make_runner.h"
+#include "fuzz/faults/row.h"
 
 namespace assay {
 namespace {
@@ -16,12 +17,7 @@ bool IsFp8Block(P p) { return p.format == Format::kFp8Block; }
 bool IsGated(P p) { return p.shared && p.shared_gate == SharedGate::kSigmoid; }
 bool Always(P) { return true; }
 
-struct Row {
-  const char *name, *error_class, *check, *what;
-  std::vector<PathId> paths;
-  bool (*applies)(P);
-  const char* smallest;
-};
+using faults::Row;
 
 const std::vector<PathId> kAll = {PathId::kSingle, PathId::kK3, PathId::kBatched};
 const std::vector<PathId> kPerToken = {PathId::kSingle, PathId::kBatched};
@@ -31,7 +27,6 @@ const std::vector<PathId> kFp8Paths = {PathId::kSingle, PathId::kK2, PathId::kK3
                                        PathId::kFp8Grouped};
 const std::vector<PathId> kOnlyC4 = {PathId::kAtomicC4};
 
-// Sorted by name.
 const std::vector<Row> kRows = {
     {"act_buffer_of_1024", "fixed-size shared buffer", "memory",
      "silu_down holds its activations in 1,024 floats, whatever the experts' width", kOnlySingle,
@@ -203,9 +198,21 @@ const std::vector<Row> kRows = {
      "path=k3 format=nvfp4 layout=transposed rows=3 hidden=32 inter=16 experts=2 top_k=1"},
 };
 
+const std::vector<Row>& AllRows() {
+  static const std::vector<Row> rows = [] {
+    std::vector<Row> all = kRows;
+    all.insert(all.end(), faults::RouterRows().begin(), faults::RouterRows().end());
+    std::sort(all.begin(), all.end(), [](const Row& a, const Row& b) {
+      return std::string_view(a.name) < std::string_view(b.name);
+    });
+    return all;
+  }();
+  return rows;
+}
+
 std::vector<Fault> Build() {
   std::vector<Fault> faults;
-  for (const Row& row : kRows)
+  for (const Row& row : AllRows())
     faults.push_back(
         {row.name, row.error_class, row.check, row.what, row.paths, ParseCase(row.smallest)});
   return faults;
@@ -227,15 +234,19 @@ const Fault* FindFault(std::string_view name) {
 
 bool Applies(const Fault& fault, PathId path, const Problem& problem) {
   const bool on_path = std::find(fault.paths.begin(), fault.paths.end(), path) != fault.paths.end();
-  const auto row =
-      std::find_if(kRows.begin(), kRows.end(), [&](const Row& r) { return r.name == fault.name; });
-  return on_path && row != kRows.end() && row->applies(problem);
+  const auto row = std::find_if(AllRows().begin(), AllRows().end(),
+                                [&](const Row& r) { return r.name == fault.name; });
+  return on_path && row != AllRows().end() && row->applies(problem);
 }
 
 std::unique_ptr<Runner> MakeFaultRunner(const Fault& fault, PathId path, Device device,
                                         int threads) {
-  return device == Device::kHost ? faults::MakeHostFaultRunner(fault.name, path, threads)
-                                 : faults::MakeCudaFaultRunner(fault.name, path);
+  const bool host = device == Device::kHost;
+  auto runner = host ? faults::MakeHostRouterFaultRunner(fault.name, path, threads)
+                     : faults::MakeCudaRouterFaultRunner(fault.name, path);
+  if (runner != nullptr) return runner;
+  return host ? faults::MakeHostFaultRunner(fault.name, path, threads)
+              : faults::MakeCudaFaultRunner(fault.name, path);
 }
 
 }  // namespace assay

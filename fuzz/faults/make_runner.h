@@ -9,6 +9,8 @@
 namespace assay::faults {
 
 std::unique_ptr<Runner> MakeHostFaultRunner(std::string_view name, PathId path, int threads);
+std::unique_ptr<Runner> MakeHostRouterFaultRunner(std::string_view name, PathId path, int threads);
+std::unique_ptr<Runner> MakeCudaRouterFaultRunner(std::string_view name, PathId path);
 std::unique_ptr<Runner> MakeCudaFaultRunner(std::string_view name, PathId path);
 
 }  // namespace assay::faults

@@ -36,8 +36,8 @@ struct BlendOneRowTooMany : PathProgram<ProductionPolicy> {
     RunExperts<ProductionPolicy, 8>(machine, layer, PathId::kK3, {0, layer.problem->rows, 0});
     const Problem& p = *layer.problem;
     machine.Launch("blend_batch3", Blend<BlendRule, Machine::kChecked>{},
-                   {p.rows + 1, p.hidden, p.top_k, false, false, layer.input, layer.shared_gate,
-                    AsInput(layer.work.weights), AsInput(layer.work.down),
+                   {p.rows + 1, p.hidden, p.top_k, false, false, false, layer.input,
+                    layer.shared_gate, AsInput(layer.work.weights), AsInput(layer.work.down),
                     AsInput(layer.work.shared_down), layer.work.output});
     machine.TokensDone({0, p.rows, 0});
   }
@@ -137,7 +137,7 @@ struct NullGateUnchecked : PathProgram<ProductionPolicy> {
     RunExperts<ProductionPolicy, 8>(machine, layer, PathId::kK3, all);
     const Problem& p = *layer.problem;
     machine.Launch("blend_batch3", Blend<BlendRule, Machine::kChecked>{},
-                   {p.rows, p.hidden, p.top_k, true, true, layer.input, layer.shared_gate,
+                   {p.rows, p.hidden, p.top_k, false, true, true, layer.input, layer.shared_gate,
                     AsInput(layer.work.weights), AsInput(layer.work.down),
                     AsInput(layer.work.shared_down), layer.work.output});
     machine.TokensDone(all);

@@ -47,6 +47,7 @@ const std::vector<Feature>& Features() {
   static const std::vector<Feature> features = {
       FlagFeature<&Problem::fp32_gate>("fp32_gate=on"),
       FlagFeature<&Problem::pre_norm>("pre_norm=on"),
+      FlagFeature<&Problem::pre_expert_norm>("pre_expert_norm=on"),
       FlagFeature<&Problem::router_bias>("router_bias=on"),
       {"gate_format=nvfp4", [](P& p) { p.gate_format = Format::kNvfp4; },
        [](const P& p) { return p.gate_format == Format::kNvfp4; }},

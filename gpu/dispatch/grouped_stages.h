@@ -70,6 +70,7 @@ void LaunchTwoBlends(Machine& machine, const LayerTensors<Machine::kChecked>& la
   const TokenRange all{0, layer.problem->rows, 0};
   LaunchRoutedBlend<Policy>(machine, "weighted_sum", layer, all);
   if (layer.problem->shared) LaunchAddShared<Policy>(machine, "batched_blend", layer, all);
+  LaunchIdentity(machine, layer, all);
 }
 
 }  // namespace assay

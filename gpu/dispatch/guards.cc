@@ -31,8 +31,9 @@ const std::vector<Guard> kFormatGuards = {
      [](P p) { return BreaksGroup(p, p.format) || (p.shared && BreaksGroup(p, *p.shared)); }},
     {"top_k_limit", kRefuses, "the top-k kernels hold one slot a lane: top_k <= 32",
      [](P p) { return p.top_k > 32; }},
-    {"experts_limit", kRefuses, "the top-k kernels hold 32 experts a lane: experts <= 1024",
-     [](P p) { return p.experts > 1024; }},
+    {"experts_limit", kRefuses,
+     "the top-k kernels hold 32 outputs a lane: experts and identity experts <= 1024",
+     [](P p) { return p.RouterOutputs() > 1024; }},
     {"mxfp4_needs_transposed", kRefuses, "E8M0 kernels exist for the transposed layout only",
      [](P p) { return p.format == Format::kMxfp4 && p.layout != Layout::kTransposed; }},
     {"e8m0_shared_must_be_nvfp4", kRefuses, "beside E8M0 experts the shared expert is NVFP4",
@@ -61,23 +62,35 @@ const std::vector<Guard> kNotBuilt = {
      [](P p) {
        return !IsFp4(p.format) && p.format != Format::kFp8Block && p.format != Format::kBf16;
      }},
-    {"not_built_router", kRefuses, "only softmax and sigmoid_bias routers are built",
-     [](P p) { return p.router != RouterKind::kSoftmax && p.router != RouterKind::kSigmoidBias; }},
-    {"not_built_groups", kRefuses, "grouped selection is not built",
-     [](P p) { return p.groups != 1 || p.groups_kept != 1; }},
-    {"not_built_zero_experts", kRefuses, "identity experts are not built",
-     [](P p) { return p.zero_experts > 0; }},
-    {"not_built_router_bias", kRefuses, "a bias on the router logits is not built",
-     [](P p) { return p.router_bias; }},
-    {"not_built_pre_norm", kRefuses, "the router pre-norm is not built",
-     [](P p) { return p.pre_norm; }},
-    {"not_built_fp32_gate", kRefuses, "the FP32 gate is not built",
-     [](P p) { return p.fp32_gate; }},
-    {"not_built_gate_format", kRefuses, "only a BF16 gate is built",
-     [](P p) { return p.gate_format != Format::kBf16; }},
     {"not_built_activation", kRefuses, "only unclamped SiLU is built",
      [](P p) { return p.activation != Activation::kSilu || p.limit != 0; }},
-    {"not_built_lora", kRefuses, "LoRA is not built", [](P p) { return p.lora != Lora::kOff; }},
+    {"not_built_expert_bias", kRefuses, "biases of experts are not built",
+     [](P p) { return p.expert_bias; }},
+};
+
+// What no router of ours does, whatever the path.
+const std::vector<Guard> kRouterGuards = {
+    {"zero_experts_router", kRefuses, "zero experts need the softmax+bias router",
+     [](P p) { return p.zero_experts > 0 && p.router != RouterKind::kSoftmaxBias; }},
+    {"groups_router", kRefuses, "groups of experts need the grouped sigmoid+bias router",
+     [](P p) { return p.groups > 1 && p.router != RouterKind::kGroupedSigmoidBias; }},
+    {"groups_limit", kRefuses, "the top-k kernels rank one group a lane: groups <= 32",
+     [](P p) { return p.groups > 32; }},
+    {"top1_chooses_one", kRefuses, "the sigmoid_top1 router weighs one expert's input: top_k=1",
+     [](P p) { return p.router == RouterKind::kSigmoidTop1 && p.top_k != 1; }},
+    {"top1_weighs_raw_input", kRefuses, "the sigmoid_top1 router weighs the layer's input",
+     [](P p) { return p.router == RouterKind::kSigmoidTop1 && p.pre_expert_norm; }},
+    {"fp32_gate_softmax", kRefuses, "FP32 logits exist for the plain softmax router only",
+     [](P p) { return p.fp32_gate && p.router != RouterKind::kSoftmax; }},
+    {"lora_needs_one_rank", kRefuses, "a fold needs the results of all experts: ep=1",
+     [](P p) { return p.lora != Lora::kOff && p.ep > 1; }},
+    {"lora_needs_bf16_logits", kRefuses, "the router delta is folded into BF16 logits",
+     [](P p) { return p.lora != Lora::kOff && p.fp32_gate; }},
+    {"gate_format", kRefuses, "the gate is BF16, or NVFP4 with hidden a multiple of 16",
+     [](P p) {
+       return p.gate_format != Format::kBf16 &&
+              (p.gate_format != Format::kNvfp4 || p.hidden % GroupSize(Format::kNvfp4) != 0);
+     }},
 };
 
 const Guard kLean = {"lean_layout", kRefuses,
@@ -104,6 +117,8 @@ const std::vector<Guard> kVerify = {
     {"e8m0_needs_per_token", kFallsBack,
      "the fused _t kernel reads one scale per 16 columns, E8M0 tables hold one per 32",
      K3E8m0NeedsPerToken},
+    {"pre_expert_norm", kRefuses, "the norm before the routed experts exists in single and prefill",
+     [](P p) { return p.pre_expert_norm; }},
     {"fp32_gate", kRefuses, "no FP32-gate arm here; the fallback would round logits differently",
      [](P p) { return p.fp32_gate; }},
     {"router_not_wired", kFallsBack, "only softmax and sigmoid+bias are wired in the batched top-k",
@@ -129,11 +144,14 @@ const std::vector<Guard> kLadderKernels = {
     {"kn_needs_nvfp4", kFallsBack, "the ladder of 4 to 16 rows has no FP8 kernels",
      [](P p) { return p.format == Format::kFp8Block; }}};
 
+const Guard kNoExpertNorm = {"pre_expert_norm", kRefuses,
+                             "the norm before the routed experts exists in single and prefill",
+                             [](P p) { return p.pre_expert_norm; }};
+
 const std::vector<Guard> kBatchedOwn = {
+    kNoExpertNorm,
     {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
      [](P p) { return p.lora == Lora::kRefuse; }},
-    {"zero_experts_router", kRefuses, "zero experts need the softmax+bias router",
-     [](P p) { return p.zero_experts > 0 && p.router != RouterKind::kSoftmaxBias; }},
 };
 
 // forward_atomic_c4_decode: production has no guard against E8M0 tables, which a hybrid layer would
@@ -156,7 +174,7 @@ const std::vector<Guard> kAtomicOwn = {
     {"c4_needs_row_major", kFallsBack, "the token-major kernels are row-major",
      [](P p) { return p.layout == Layout::kTransposed; }},
     {"pre_expert_norm", kFallsBack, "no norm between routing and experts",
-     [](P p) { return p.pre_norm; }},
+     [](P p) { return p.pre_expert_norm; }},
     {"c4_needs_full_shared", kFallsBack, "the last kernel adds a whole shared expert",
      [](P p) { return !p.shared || p.SharedInter() != p.inter; }},
     {"fp32_gate", kRefuses, "no FP32-gate arm here; the fallback would round logits differently",
@@ -167,6 +185,7 @@ const std::vector<Guard> kAtomicOwn = {
 
 // fp8_grouped_decode is an optimisation of one kind of layer; all others go token by token.
 const std::vector<Guard> kGroupedOwn = {
+    kNoExpertNorm,
     {"rows", kRefuses, "fp8_grouped_decode serves 2 to 64 rows",
      [](P p) { return p.rows < 2 || p.rows > kGroupedRows; }},
     {"lora_refused", kRefuses, "the batch names an adapter marked Refuse",
@@ -222,6 +241,7 @@ std::vector<Guard> Verify(const Guard& rows, const Guard& bf16, std::vector<Guar
 std::vector<Guard> Join(const std::vector<Guard>& own) {
   std::vector<Guard> all = own;
   all.insert(all.end(), kFormatGuards.begin(), kFormatGuards.end());
+  all.insert(all.end(), kRouterGuards.begin(), kRouterGuards.end());
   all.push_back(kLean);
   all.insert(all.end(), kNotBuilt.begin(), kNotBuilt.end());
   return all;

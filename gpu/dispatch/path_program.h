@@ -134,7 +134,8 @@ void RunExperts(Machine& machine, const LayerTensors<Machine::kChecked>& layer, 
 template <class Policy, int kRows, class Machine>
 void RunRoute(Machine& machine, const LayerTensors<Machine::kChecked>& layer, PathId path) {
   const StepKernels& kernels = KernelsOf(path);
-  LaunchRouter<kRows>(machine, kernels.router, layer);
+  LaunchRouter<Policy, kRows>(machine, kernels.router, layer);
+  LaunchRouterFold(machine, layer);
   LaunchTopK<Policy>(machine, kernels.batched_topk, layer, {0, layer.problem->rows, 0});
 }
 
@@ -151,7 +152,8 @@ void RunFused(Machine& machine, const LayerTensors<Machine::kChecked>& layer, Pa
 // scratch is reused.
 template <class Policy, class Machine>
 void RunBatched(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
-  LaunchRouter<1>(machine, kBatchedKernels.router, layer);
+  LaunchRouter<Policy, 1>(machine, kBatchedKernels.router, layer);
+  LaunchRouterFold(machine, layer);
   for (int token = 0; token < layer.problem->rows; ++token) {
     const TokenRange one{token, 1, 0};
     LaunchTopK<Policy>(machine, kBatchedKernels.batched_topk, layer, one);
@@ -168,7 +170,7 @@ using AsBatchedSums = LaneProduct<Format, 16>;
 template <template <class> class Product, class Policy, class Machine>
 void RunFp8Grouped(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
   const TokenRange all{0, layer.problem->rows, 0};
-  LaunchRouter<1>(machine, kBatchedKernels.router, layer);
+  LaunchRouter<Policy, 1>(machine, kBatchedKernels.router, layer);
   LaunchTopK<Policy>(machine, true, layer, all);
   const auto groups = LaunchGroupRows(machine, layer);
   if (layer.problem->codes == CodePolicy::kStandard)
@@ -183,7 +185,7 @@ void RunFp8Grouped(Machine& machine, const LayerTensors<Machine::kChecked>& laye
 template <template <class> class Product, class Policy, class Machine>
 void RunPrefill(Machine& machine, const LayerTensors<Machine::kChecked>& layer) {
   const TokenRange all{0, layer.problem->rows, 0};
-  LaunchRouter<1>(machine, kBatchedKernels.router, layer);
+  LaunchRouter<Policy, 1>(machine, kBatchedKernels.router, layer);
   LaunchTopK<Policy>(machine, true, layer, all);
   const auto groups = LaunchGroupRows(machine, layer);
   const auto fp8 = [&]<class Format>(Format) {

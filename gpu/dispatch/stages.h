@@ -2,15 +2,11 @@
 // blend); production's is ProductionPolicy. A `Machine` launches kernels by name.
 #pragma once
 
-#include "gpu/dispatch/layer_tensors.h"
+#include "gpu/dispatch/lora_stages.h"
 #include "gpu/dispatch/mixed.h"
 #include "gpu/kernels/batched_blend.h"
 #include "gpu/kernels/blend.h"
-#include "gpu/kernels/gate_up.h"
-#include "gpu/kernels/router.h"
 #include "gpu/kernels/shared_expert.h"
-#include "gpu/kernels/silu_down.h"
-#include "gpu/kernels/top_k.h"
 
 namespace assay {
 
@@ -23,49 +19,12 @@ struct ProductionPolicy {
   using Fp8 = Fp8Kernel;
   using Fp8Standard = Fp8StandardKernel;
   using TieRule = LowerIndexWins;
+  using Arithmetic = RouterArithmetic;
+  using GateRule = assay::GateRule;
   using BlendRule = assay::BlendRule;
   using Finish = FinishStep;
+  using RouteRule = assay::RouteRule;
 };
-
-// Tokens [first, first + count) of the step; their expert scratch starts at row `scratch`.
-struct TokenRange {
-  int first, count, scratch;
-};
-
-template <int kRows, class Machine>
-void LaunchRouter(Machine& machine, const char* name,
-                  const LayerTensors<Machine::kChecked>& layer) {
-  const Problem& p = *layer.problem;
-  machine.Launch(
-      name, RouterLogits<kRows, Machine::kChecked>{},
-      {p.rows, p.hidden, p.experts, layer.input, layer.router_weight, layer.work.logits});
-}
-
-template <class Scores, class Policy, class Machine>
-void LaunchTopKOf(Machine& machine, const char* name, const LayerTensors<Machine::kChecked>& layer,
-                  TokenRange tokens) {
-  const Problem& p = *layer.problem;
-  const Index logits = Index{tokens.first} * p.experts, chosen = Index{tokens.first} * p.top_k;
-  const Index count = tokens.count;
-  machine.Launch(
-      name, TopKRoute<Scores, typename Policy::TieRule, Machine::kChecked>{},
-      {tokens.count, p.experts, p.top_k, p.norm, static_cast<float>(p.scale),
-       AsInput(layer.work.logits.Part(logits, count * p.experts)), layer.router_bias,
-       p.router == RouterKind::kSigmoidBias, layer.work.ids.Part(chosen, count * p.top_k),
-       layer.work.weights.Part(chosen, count * p.top_k)});
-}
-
-// `batched`: the form that serves several tokens at once, by name.
-template <class Policy, class Machine>
-void LaunchTopK(Machine& machine, bool batched, const LayerTensors<Machine::kChecked>& layer,
-                TokenRange tokens) {
-  if (layer.problem->router == RouterKind::kSoftmax)
-    LaunchTopKOf<SoftmaxScores, Policy>(machine, batched ? "topk_softmax_batched" : "topk_softmax",
-                                        layer, tokens);
-  else
-    LaunchTopKOf<SigmoidBiasScores, Policy>(
-        machine, batched ? "topk_sigmoid_bias_batched" : "topk_sigmoid_bias", layer, tokens);
-}
 
 // What the fused kernels serve: a mixed layer's shared expert is not theirs.
 template <bool kChecked>
@@ -87,6 +46,9 @@ GateUpArgs<Word, kChecked> GateUpArgsOf(const LayerTensors<kChecked>& layer,
   const Problem& p = *layer.problem;
   const auto& work = layer.work;
   const Index slots = Index{tokens.count} * p.top_k, routed = Index{tokens.scratch} * p.top_k;
+  const auto input_rows = [&](const auto& view) {
+    return view.Part(Index{tokens.first} * p.hidden, Index{tokens.count} * p.hidden);
+  };
   const auto expert_rows = [&](const auto& view) {
     return view.Part(routed * p.inter, slots * p.inter);
   };
@@ -96,7 +58,8 @@ GateUpArgs<Word, kChecked> GateUpArgsOf(const LayerTensors<kChecked>& layer,
   return {SlotsOf(layer, tokens),
           p.hidden,
           p.inter,
-          layer.input.Part(Index{tokens.first} * p.hidden, Index{tokens.count} * p.hidden),
+          input_rows(RoutedInput(layer)),
+          input_rows(layer.input),
           AsInput(work.ids.Part(Index{tokens.first} * p.top_k, slots)),
           {tables.gate, tables.up},
           {expert_rows(work.gate), expert_rows(work.up)},
@@ -129,10 +92,12 @@ template <class Format, int kStep, class Word, class Machine>
 void LaunchRowMajorExperts(Machine& machine, const char* gate_up, const char* silu_down,
                            const LayerTensors<Machine::kChecked>& layer,
                            const LayerTables<Word, Machine::kChecked>& tables, TokenRange tokens) {
-  machine.Launch(gate_up, GateUpRowMajor<Format, Format, kStep, Machine::kChecked>{},
-                 GateUpArgsOf(layer, tables, tokens));
-  machine.Launch(silu_down, SiluDownRowMajor<Format, Format, kStep, Machine::kChecked>{},
-                 SiluDownArgsOf(layer, tables, tokens));
+  const auto up = GateUpArgsOf(layer, tables, tokens);
+  const auto down = SiluDownArgsOf(layer, tables, tokens);
+  machine.Launch(gate_up, GateUpRowMajor<Format, Format, kStep, Machine::kChecked>{}, up);
+  LaunchGateUpFold(machine, layer, up, tokens);
+  machine.Launch(silu_down, SiluDownRowMajor<Format, Format, kStep, Machine::kChecked>{}, down);
+  LaunchDownFold(machine, layer, down, tokens);
 }
 
 template <class Policy, int kStep, class Machine>
@@ -149,10 +114,12 @@ void LaunchFp8Experts(Machine& machine, const char* gate_up, const char* silu_do
 template <class Routed, class Shared, class Machine>
 void LaunchTransposedExperts(Machine& machine, const char* gate_up, const char* silu_down,
                              const LayerTensors<Machine::kChecked>& layer, TokenRange tokens) {
-  machine.Launch(gate_up, GateUpTransposed<Routed, Shared, Machine::kChecked>{},
-                 GateUpArgsOf(layer, layer.transposed, tokens));
-  machine.Launch(silu_down, SiluDownTransposed<Routed, Shared, Machine::kChecked>{},
-                 SiluDownArgsOf(layer, layer.transposed, tokens));
+  const auto up = GateUpArgsOf(layer, layer.transposed, tokens);
+  const auto down = SiluDownArgsOf(layer, layer.transposed, tokens);
+  machine.Launch(gate_up, GateUpTransposed<Routed, Shared, Machine::kChecked>{}, up);
+  LaunchGateUpFold(machine, layer, up, tokens);
+  machine.Launch(silu_down, SiluDownTransposed<Routed, Shared, Machine::kChecked>{}, down);
+  LaunchDownFold(machine, layer, down, tokens);
 }
 
 // The shared expert of a mixed layer; overwrites shared_down.
@@ -197,6 +164,7 @@ typename Blend<Rule, kChecked>::Args BlendArgsOf(const LayerTensors<kChecked>& l
   return {tokens.count,
           p.hidden,
           p.top_k,
+          WeightsOnInput(p),
           p.shared.has_value(),
           p.HasSharedGate(),
           layer.input.Part(first * p.hidden, count * p.hidden),
@@ -207,11 +175,13 @@ typename Blend<Rule, kChecked>::Args BlendArgsOf(const LayerTensors<kChecked>& l
           layer.work.output.Part(first * p.hidden, count * p.hidden)};
 }
 
+// The blend, then what identity experts add.
 template <class Policy, class Machine>
 void LaunchBlend(Machine& machine, const char* name, const LayerTensors<Machine::kChecked>& layer,
                  TokenRange tokens) {
   using Rule = typename Policy::BlendRule;
   machine.Launch(name, Blend<Rule, Machine::kChecked>{}, BlendArgsOf<Rule>(layer, tokens));
+  LaunchIdentity(machine, layer, tokens);
 }
 
 // The routed part of the output alone.

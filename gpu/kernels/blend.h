@@ -47,6 +47,7 @@ struct Blend {
   struct Args {
     using Factor = View<float, kChecked>;
     int tokens, hidden, top_k;
+    bool weights_on_input;  // then every slot counts once here
     bool has_shared, has_gate;
     View<const Bf16, kChecked> input;        // [tokens, hidden]
     View<const Bf16, kChecked> shared_gate;  // [hidden]
@@ -70,7 +71,8 @@ struct Blend {
     for (int slot = 0; slot < Rule::Slots(args.top_k); ++slot) {
       const Index at = Index{block.y} * args.top_k + slot;
       const float down = args.down.Load(context, at * args.hidden + column).ToFloat();
-      sum += args.weights.Load(context, at) * down;  // two roundings, by contract
+      const float weight = args.weights_on_input ? 1.0f : args.weights.Load(context, at);
+      sum += weight * down;  // two roundings, by contract
     }
     const Index at = Index{block.y} * args.hidden + column;
     if (args.has_shared) sum += factor * args.shared_down.Load(context, at).ToFloat();

@@ -1,5 +1,5 @@
 // One output of a quantised matrix-vector product in the two packings. `value(column)` is the
-// activation; FP32 accumulation by fmaf.
+// activation; FP32 accumulation by fmaf. The products of an absent matrix are zeros.
 #pragma once
 
 #include "gpu/kernels/formats.h"
@@ -13,6 +13,7 @@ constexpr float DotTransposed(Context auto& context,
                               int columns, int row, const Value& value) {
   if (matrix.absent) return 0.0f;
   float sum = 0.0f;
+  if (matrix.absent) return sum;
   for (int first = 0; first < columns; first += Format::kGroup) {
     const Index group = Format::GroupOf(first, columns);
     const std::uint8_t code = matrix.scale.LoadFor(context, {row, first}, group * rows + row);
@@ -38,6 +39,7 @@ constexpr float LaneDotRowMajor(Context auto& context,
   if (matrix.absent) return 0.0f;
   const int groups = columns / Format::kGroup;
   float sum = 0.0f;
+  if (matrix.absent) return sum;
   for (int first = context.Thread() % kWarpSize * kStep; first < columns;
        first += kWarpSize * kStep) {
     const Index group = Format::GroupOf(first, columns);
@@ -91,6 +93,7 @@ constexpr float LaneDotRowMajor(Context auto& context,
                                 int row, const Value& value) {
   if (matrix.absent) return 0.0f;
   float sum = 0.0f;
+  if (matrix.absent) return sum;
   for (int first = context.Thread() % kWarpSize * kStep; first < columns;
        first += kWarpSize * kStep)
     for (int column = first; column < first + kStep && column < columns; ++column) {

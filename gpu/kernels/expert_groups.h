@@ -9,10 +9,10 @@ namespace assay {
 // Up to so many rows fp8_grouped serves a step, above them prefill.
 inline constexpr int kGroupedRows = 64;
 
-// As many groups as experts can be chosen; those that no slot needs are empty and stand behind the
-// others, before the shared one.
+// As many groups as experts can be chosen, and one for slots without an expert; those that no slot
+// needs are empty and stand behind the others, before the shared one.
 constexpr int GroupCount(const SlotGrid& slots, int experts) {
-  return Least(experts, slots.Routed()) + (slots.has_shared ? 1 : 0);
+  return Least(experts + 1, slots.Routed()) + (slots.has_shared ? 1 : 0);
 }
 
 // Group g: slots order[begins[g]] .. order[begins[g + 1] - 1], all of expert experts_of[g].
@@ -89,6 +89,12 @@ struct GroupRows {
       args.begins.Store(context, group, begin);
       args.experts_of.Store(context, group++, static_cast<std::uint32_t>(e));
       begin += count;
+    }
+    if (begin < static_cast<std::uint32_t>(args.slots.Routed())) {
+      args.begins.Store(context, group, begin);
+      args.experts_of.Store(context, group++, kNoExpert);
+      for (int slot = 0; slot < args.slots.Routed(); ++slot)
+        if (args.ids.Load(context, slot) == kNoExpert) args.order.Store(context, begin++, slot);
     }
     const int groups = GroupCount(args.slots, args.experts);
     for (; group < groups; ++group) {

@@ -1,8 +1,10 @@
 // What the fused expert kernels share: block y below tokens * top_k serves a routed slot, from
-// there on the shared expert of token y - tokens * top_k.
+// there on the shared expert of token y - tokens * top_k. A slot without an expert gets an absent
+// matrix, whose products are zeros.
 #pragma once
 
 #include "gpu/kernels/formats.h"
+#include "reference/problem.h"
 
 namespace assay {
 
@@ -28,8 +30,9 @@ constexpr auto ForSlot(Context auto& context, const SlotGrid& grid, int slot,
                        const View<const std::uint32_t, kChecked>& ids,
                        const ExpertTables<Word, kChecked>& tables, const Dot& dot) {
   if (grid.IsShared(slot)) return dot(Shared{}, tables.shared);
-  const auto expert = static_cast<Index>(ids.Load(context, slot));
-  auto matrix = tables.routed.Load(context, expert);
+  const std::uint32_t expert = ids.Load(context, slot);
+  if (expert == kNoExpert) return dot(Routed{}, WeightMatrix<Word, kChecked>::Absent());
+  auto matrix = tables.routed.Load(context, static_cast<Index>(expert));
   // A null pointer in the table means another rank; a null shared expert must never be asked for.
   matrix.absent = matrix.payload.Data() == nullptr;
   return dot(Routed{}, matrix);

@@ -67,8 +67,13 @@ struct WeightMatrix {
   View<const Word, kChecked> payload;
   View<const ScaleUnit<Word>, kChecked> scale;
   float global_scale = 0.0f;
+  bool absent = false;  // no expert, or one of another rank: its products are zeros
 
-  bool absent = false;  // the expert lives on another rank: its products are zeros
+  static constexpr WeightMatrix Absent() {
+    WeightMatrix matrix;
+    matrix.absent = true;
+    return matrix;
+  }
 };
 
 }  // namespace assay

@@ -11,16 +11,20 @@ template <class Word, bool kChecked>
 struct GateUpArgs {
   SlotGrid slots;
   int hidden, inter;
-  View<const Bf16, kChecked> input;         // [tokens, hidden]
+  View<const Bf16, kChecked> routed_input;  // [tokens, hidden]
+  View<const Bf16, kChecked> shared_input;  // [tokens, hidden]
   View<const std::uint32_t, kChecked> ids;  // [tokens * top_k]
   ExpertTables<Word, kChecked> tables[2];   // gate, up: [inter, hidden]
   View<Bf16, kChecked> routed[2];           // gate, up: [tokens * top_k, inter]
   View<Bf16, kChecked> shared[2];           // gate, up: [tokens, inter]
 
+  constexpr Bf16 LoadInput(Context auto& context, int slot, int column) const {
+    const auto& input = slots.IsShared(slot) ? shared_input : routed_input;
+    return input.Load(context, Index{slots.Token(slot)} * hidden + column);
+  }
   constexpr auto Input(Context auto& context, int slot) const {
-    return [this, &context, row = Index{slots.Token(slot)} * hidden](int column) {
-      return input.Load(context, row + column).ToFloat();
-    };
+    return
+        [this, &context, slot](int column) { return LoadInput(context, slot, column).ToFloat(); };
   }
   constexpr void Store(Context auto& context, int projection, int slot, int row, float sum) const {
     const bool is_shared = slots.IsShared(slot);

@@ -68,7 +68,9 @@ constexpr WeightMatrix<Word, kChecked> MatrixOfGroup(Context auto& context, cons
                                                      const ExpertTables<Word, kChecked>& tables) {
   const int group = context.Block().y;
   if (slots.has_shared && group == groups_in_all - 1) return tables.shared;
-  return tables.routed.Load(context, static_cast<Index>(groups.experts_of.Load(context, group)));
+  const std::uint32_t expert = groups.experts_of.Load(context, group);
+  if (expert == kNoExpert) return WeightMatrix<Word, kChecked>::Absent();
+  return tables.routed.Load(context, static_cast<Index>(expert));
 }
 
 template <class Product, bool kChecked>
@@ -91,9 +93,7 @@ struct GroupedGateUp {
     const auto& of = args.of;
     const auto matrix =
         MatrixOfGroup(context, of.slots, args.groups_in_all, args.groups, of.tables[projection]);
-    const auto input = [&](int slot, int column) {
-      return of.input.Load(context, Index{of.slots.Token(slot)} * of.hidden + column);
-    };
+    const auto input = [&](int slot, int column) { return of.LoadInput(context, slot, column); };
     const auto store = [&](int slot, int row, float sum) {
       of.Store(context, projection, slot, row, sum);
     };

@@ -75,6 +75,7 @@ struct MmaProduct {
         for (int at = 0; at < columns; at += Format::kBlock) {
           float part[kTiles][4] = {};
           AddProducts(context, matrix, value, {at, Least(at + Format::kBlock, columns)}, part);
+          if (matrix.absent) continue;
           const float scale =
               matrix.scale.LoadFor(context, {first, at}, band + at / Format::kBlock);
           for (int tile = 0; tile < kTiles; ++tile)
@@ -101,7 +102,7 @@ struct MmaProduct {
                                GroupRange range, float (&to)[kTiles][4]) const {
       const int weight_row = first + LaneRow(context);
       const auto weights = [&](int column) {
-        return PairOf(column, range.end, weight_row < rows, [&](int k) {
+        return PairOf(column, range.end, weight_row < rows && !matrix.absent, [&](int k) {
           return OperandBits<Format>(context, matrix, columns, {weight_row, k});
         });
       };

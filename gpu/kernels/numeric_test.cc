@@ -12,22 +12,45 @@ long double Ulp(long double value) {
   return std::ldexp(1.0L, std::max(std::ilogb(value), -126) - 23);
 }
 
-long double WorstUlpError(std::uint32_t first_bits, std::uint32_t last_bits, std::uint32_t stride) {
+struct Range {
+  std::uint32_t first_bits, last_bits, stride;
+};
+
+template <class Function, class Exact>
+long double WorstUlpError(const Range& range, const Function& function, const Exact& real) {
   long double worst = 0;
-  for (std::int64_t bits = first_bits; bits <= last_bits; bits += stride) {
+  for (std::int64_t bits = range.first_bits; bits <= range.last_bits; bits += range.stride) {
     const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-    const long double exact = std::exp(static_cast<long double>(x));
+    const long double exact = real(static_cast<long double>(x));
     if (exact > std::numeric_limits<float>::max()) continue;
-    worst = std::max(worst, std::fabs(Exp(x) - exact) / Ulp(exact));
+    worst = std::max(worst, std::fabs(function(x) - exact) / Ulp(exact));
   }
   return worst;
+}
+long double WorstExp(const Range& range) {
+  return WorstUlpError(
+      range, [](float x) { return Exp(x); }, [](long double x) { return std::exp(x); });
 }
 
 // The bound that the reference's derivations use; every 4,099th float here, all of them once by
 // hand.
 TEST(Exp, ErrsByLessThanOneUlp) {
-  EXPECT_LE(WorstUlpError(0, std::bit_cast<std::uint32_t>(88.8f), 4099), 1.0L);
-  EXPECT_LE(WorstUlpError(0x80000000u, std::bit_cast<std::uint32_t>(-104.5f), 4099), 1.0L);
+  EXPECT_LE(WorstExp({0, std::bit_cast<std::uint32_t>(88.8f), 4099}), 1.0L);
+  EXPECT_LE(WorstExp({0x80000000u, std::bit_cast<std::uint32_t>(-104.5f), 4099}), 1.0L);
+}
+
+TEST(Log1p, ErrsByLessThanTwoUlpBetweenZeroAndOne) {
+  const auto real = [](long double x) { return std::log1p(x); };
+  const auto ours = [](float x) { return Log1p(x); };
+  EXPECT_LE(WorstUlpError({0, std::bit_cast<std::uint32_t>(1.0f), 4099}, ours, real), 2.0L);
+  EXPECT_EQ(Log1p(0.0f), 0.0f);
+}
+
+TEST(Softplus, NeitherOverflowsNorLosesSmallResults) {
+  EXPECT_EQ(Softplus(1000.0f), 1000.0f);
+  EXPECT_GT(Softplus(-80.0f), 0.0f);
+  EXPECT_FLOAT_EQ(Softplus(-20.0f), 2.0611536e-9f);
+  EXPECT_FLOAT_EQ(Softplus(0.0f), 0.6931472f);
 }
 
 TEST(Exp, HoldsAtItsEdges) {

@@ -1,13 +1,14 @@
-// Top-k selection and routing weights, one warp a token. Lane l holds experts l, l + 32, ...; at
-// most 1,024 experts and 32 chosen. Equal scores: the tie rule decides (lower index by contract).
+// Selection and routing weights, one warp a token. Lane l holds outputs l, l + 32, ...; at most
+// 1,024 outputs, 32 chosen and 32 groups. Equal scores: the tie rule decides (lower index by
+// contract).
 #pragma once
 
-#include "gpu/core/view.h"
-#include "gpu/kernels/numeric.h"
+#include "gpu/kernels/router_scores.h"
+#include "gpu/kernels/router_tensors.h"
 
 namespace assay {
 
-// A score and its expert; expert -1 means "none left".
+// A score and its output; output -1 means "none left".
 struct Candidate {
   float score;
   int expert;
@@ -20,118 +21,185 @@ struct LowerIndexWins {
   }
 };
 
-// Selection on the logits, weight = softmax over all experts, divided by the sum of the chosen if
-// `norm`. No scaling factor.
-struct SoftmaxScores {
-  static constexpr float Score(float logit, float) { return logit; }
-  template <class Load>
-  static constexpr float Denominator(Context auto& context, int experts, const Load& logit,
-                                     float& maximum) {
-    const int lane = context.Thread() % kWarpSize;
-    maximum = -std::numeric_limits<float>::infinity();
-    for (int e = lane; e < experts; e += kWarpSize) maximum = fmaxf(maximum, logit(e));
-    for (int apart = kWarpSize / 2; apart > 0; apart /= 2)
-      maximum = fmaxf(maximum, context.ShuffleXor(maximum, apart));
-    float sum = 0.0f;
-    for (int e = lane; e < experts; e += kWarpSize) sum += Exp(logit(e) - maximum);
-    return context.WarpSum(sum);
+template <class TieRule>
+constexpr Candidate WarpBest(Context auto& context, Candidate best) {
+  for (int apart = kWarpSize / 2; apart > 0; apart /= 2) {
+    const Candidate other{context.ShuffleXor(best.score, apart),
+                          context.ShuffleXor(best.expert, apart)};
+    if (TieRule::Better(other, best)) best = other;
   }
-  static constexpr float Weight(float logit, float maximum, float denominator) {
-    return Exp(logit - maximum) / denominator;
-  }
-  static constexpr float Normalised(float weight, float sum, bool norm, float) {
-    return norm ? weight / sum : weight;
-  }
+  return best;
+}
+
+constexpr float WarpMax(Context auto& context, float value) {
+  for (int apart = kWarpSize / 2; apart > 0; apart /= 2)
+    value = fmaxf(value, context.ShuffleXor(value, apart));
+  return value;
+}
+
+template <bool kChecked>
+struct TopKArgs {
+  int rows;
+  RouterSpec router;
+  LogitView<kChecked> logits;        // [rows, outputs]
+  View<const float, kChecked> bias;  // [outputs], or empty
+  bool has_bias;
+  View<const std::int64_t, kChecked> hash_table;  // [vocabulary, top_k], or empty
+  View<const std::uint32_t, kChecked> token_ids;  // [rows], or empty
+  View<std::uint32_t, kChecked> ids;              // [rows, top_k]
+  View<float, kChecked> weights;                  // [rows, top_k]
+  View<float, kChecked> identity_weights;         // [rows], or empty without identity experts
 };
 
-// Selection on sigmoid(logit) + bias, weight = the unbiased sigmoid, divided by the sum if `norm`
-// and the sum exceeds 1e-20, then always times the scaling factor.
-struct SigmoidBiasScores {
-  static constexpr float Score(float logit, float bias) { return Sigmoid(logit) + bias; }
-  template <class Load>
-  static constexpr float Denominator(Context auto&, int, const Load&, float& maximum) {
-    maximum = 0.0f;
-    return 1.0f;
-  }
-  static constexpr float Weight(float logit, float, float) { return Sigmoid(logit); }
-  static constexpr float Normalised(float weight, float sum, bool norm, float scale) {
-    return (norm && sum > 1e-20f ? weight / sum : weight) * scale;
-  }
-};
-
-template <class Scores, class TieRule, bool kChecked>
-struct TopKRoute {
-  static constexpr int kThreads = kWarpSize;
-  static constexpr int kMaxExperts = 1024, kMaxTopK = 32;
-
-  struct Args {
-    int rows, experts, top_k;
-    bool norm;
-    float scale;
-    View<const Bf16, kChecked> logits;  // [rows, experts]
-    View<const float, kChecked> bias;   // [experts], or empty
-    bool has_bias;
-    View<std::uint32_t, kChecked> ids;  // [rows, top_k]
-    View<float, kChecked> weights;      // [rows, top_k]
-  };
-
-  static LaunchShape Shape(const Args& args) { return {{args.rows, 1, 1}, kThreads}; }
-
-  constexpr void operator()(Context auto& context, const Args& args) const {
-    const int row = context.Block().x;
-    const int lane = context.Thread();
-    const auto logit = [&](int expert) {
-      return args.logits.Load(context, Index{row} * args.experts + expert).ToFloat();
-    };
-    float maximum = 0.0f;
-    const float denominator = Scores::Denominator(context, args.experts, logit, maximum);
-    const int mine = ChooseMine(context, args, logit);
-    const bool active = lane < args.top_k && mine >= 0;
-    const float weight = active ? Scores::Weight(logit(mine), maximum, denominator) : 0.0f;
-    const float sum = context.WarpSum(weight);
-    if (lane >= args.top_k) return;
-    const Index at = Index{row} * args.top_k + lane;
-    args.ids.Store(context, at, static_cast<std::uint32_t>(mine));
-    args.weights.Store(context, at, Scores::Normalised(weight, sum, args.norm, args.scale));
+// The row of one warp: scores of its outputs, selection among them.
+template <class Arithmetic, class TieRule, class C, bool kChecked>
+class RouteRow {
+ public:
+  constexpr RouteRow(C& context, const TopKArgs<kChecked>& args)
+      : context_(context), args_(args), router_(args.router), row_(context.Block().x) {
+    if (Arithmetic::NeedsSoftmax(router_.kind)) TakeSoftmax();
   }
 
- private:
-  // The expert of slot `lane`, or -1: every lane takes part in every round.
-  template <class Load>
-  static constexpr int ChooseMine(Context auto& context, const Args& args, const Load& logit) {
-    const int lane = context.Thread();
-    std::uint32_t taken = 0;  // bit i: expert lane + 32 i
+  // The output of slot `lane`, or -1.
+  constexpr int Choose() {
+    const std::uint32_t kept = router_.IsGrouped() ? KeptGroups() : ~0u;
+    std::uint32_t taken = 0;  // bit i: output lane + 32 i
     int mine = -1;
-    for (int slot = 0; slot < args.top_k; ++slot) {
-      const Candidate best = WarpBest(context, LaneBest(context, args, logit, taken));
-      if (best.expert >= 0 && best.expert % kWarpSize == lane)
+    for (int slot = 0; slot < router_.top_k; ++slot) {
+      const Candidate best = WarpBest<TieRule>(context_, LaneBest(taken, kept));
+      if (best.expert >= 0 && best.expert % kWarpSize == Lane())
         taken |= 1u << (best.expert / kWarpSize);
-      if (slot == lane) mine = best.expert;
+      if (slot == Lane()) mine = best.expert >= 0 ? best.expert : Arithmetic::kNoneLeft;
     }
     return mine;
   }
 
-  template <class Load>
-  static constexpr Candidate LaneBest(Context auto& context, const Args& args, const Load& logit,
-                                      std::uint32_t taken) {
+  // The same where a table says it.
+  constexpr int LookUp() {
+    if (Lane() >= router_.top_k) return -1;
+    const Index token = args_.token_ids.Load(context_, row_);
+    const std::int64_t id = args_.hash_table.Load(context_, token * router_.top_k + Lane());
+    const int expert = Arithmetic::FromTable(id, router_.experts);
+    return expert >= 0 && Arithmetic::MayBeChosen(Logit(expert)) ? expert : -1;
+  }
+
+  // Every lane takes part; `mine` is -1 in those without a slot.
+  constexpr void Store(int mine) {
+    const float score = ScoreOf(mine);
+    const float sum = context_.WarpSum(score);
+    const bool whole = context_.WarpSum(mine >= 0 ? 1.0f : 0.0f) ==
+                       static_cast<float>(router_.top_k);  // else the row is refused
+    const bool chosen = whole && mine >= 0;
+    const bool identity = chosen && Arithmetic::IsIdentity(router_, mine);
+    const float weight = chosen ? Arithmetic::Weight(router_, score, sum) : 0.0f;
+    StoreIdentity(context_.WarpSum(identity ? weight : 0.0f));
+    if (Lane() >= router_.top_k) return;
+    const Index at = Index{row_} * router_.top_k + Lane();
+    args_.ids.Store(context_, at,
+                    !chosen    ? kNoExpert
+                    : identity ? 0u
+                               : static_cast<std::uint32_t>(mine));
+    args_.weights.Store(context_, at, identity ? 0.0f : weight);
+  }
+
+ private:
+  constexpr int Lane() const { return context_.Thread(); }
+  constexpr float Logit(int output) const {
+    return args_.logits.Load(context_, Index{row_} * router_.outputs + output);
+  }
+  constexpr float BiasOf(int output) const {
+    return args_.has_bias ? args_.bias.Load(context_, output) : 0.0f;
+  }
+
+  constexpr void TakeSoftmax() {
+    float maximum = kNeverChosen;
+    for (int e = Lane(); e < router_.outputs; e += kWarpSize) {
+      const float logit = Logit(e);
+      if (IsFinite(logit)) maximum = fmaxf(maximum, logit);
+    }
+    all_.maximum = WarpMax(context_, maximum);
+    float sum = 0.0f;
+    for (int e = Lane(); e < router_.outputs; e += kWarpSize) {
+      const float logit = Logit(e);
+      if (IsFinite(logit)) sum += Exp(logit - all_.maximum);
+    }
+    all_.denominator = context_.WarpSum(sum);
+  }
+
+  constexpr float RankOf(int output) const {
+    const float logit = Logit(output);
+    if (!Arithmetic::MayBeChosen(logit)) return kNeverChosen;
+    return Arithmetic::Rank(router_.kind, logit, BiasOf(output), all_);
+  }
+
+  constexpr Candidate LaneBest(std::uint32_t taken, std::uint32_t kept) const {
     Candidate best{0.0f, -1};
-    for (int e = context.Thread(); e < args.experts; e += kWarpSize) {
+    for (int e = Lane(); e < router_.outputs; e += kWarpSize) {
       if ((taken >> (e / kWarpSize) & 1u) != 0) continue;
-      const float bias = args.has_bias ? args.bias.Load(context, e) : 0.0f;
-      const Candidate candidate{Scores::Score(logit(e), bias), e};
-      const bool legal = candidate.score > -std::numeric_limits<float>::infinity();  // NaN: no
-      if (legal && TieRule::Better(candidate, best)) best = candidate;
+      float rank = RankOf(e);
+      if (router_.IsGrouped() && (kept >> (e / router_.GroupSize()) & 1u) == 0)
+        rank = Arithmetic::Dropped(rank);
+      const Candidate candidate{rank, e};
+      if (rank > kNeverChosen && TieRule::Better(candidate, best)) best = candidate;
     }
     return best;
   }
 
-  static constexpr Candidate WarpBest(Context auto& context, Candidate best) {
-    for (int apart = kWarpSize / 2; apart > 0; apart /= 2) {
-      const Candidate other{context.ShuffleXor(best.score, apart),
-                            context.ShuffleXor(best.expert, apart)};
-      if (TieRule::Better(other, best)) best = other;
+  // Lane g ranks group g; one bit for each group that is kept.
+  constexpr std::uint32_t KeptGroups() {
+    const Candidate mine{Lane() < router_.groups ? RankOfGroup(Lane()) : kNeverChosen, Lane()};
+    std::uint32_t kept = 0;
+    for (int i = 0; i < router_.groups_kept; ++i) {
+      const bool out = (kept >> Lane() & 1u) != 0 || Lane() >= router_.groups;
+      const Candidate best = WarpBest<TieRule>(context_, out ? Candidate{0.0f, -1} : mine);
+      kept |= 1u << best.expert;
     }
-    return best;
+    return kept;
+  }
+
+  constexpr float RankOfGroup(int group) const {
+    float best = kNeverChosen, second = kNeverChosen;
+    const int first = group * router_.GroupSize();
+    for (int e = first; e < first + router_.GroupSize(); ++e) {
+      const float rank = RankOf(e);
+      second = fmaxf(second, fminf(best, rank));
+      best = fmaxf(best, rank);
+    }
+    return Arithmetic::GroupRank(best, second);
+  }
+
+  constexpr float ScoreOf(int mine) const {
+    const bool over_chosen = router_.kind == RouterKind::kTopkSoftmax;
+    const float logit = mine >= 0 ? Logit(mine) : kNeverChosen;
+    const float maximum = over_chosen ? WarpMax(context_, logit) : 0.0f;
+    if (mine < 0) return 0.0f;
+    if (over_chosen) return Exp(logit - maximum);
+    return Arithmetic::Weighed(Arithmetic::Score(router_.kind, logit, all_), BiasOf(mine));
+  }
+
+  constexpr void StoreIdentity(float sum) {
+    if (router_.outputs > router_.experts && Lane() == 0)
+      args_.identity_weights.Store(context_, row_, sum);
+  }
+
+  C& context_;
+  const TopKArgs<kChecked>& args_;
+  const RouterSpec& router_;
+  const int row_;
+  SoftmaxOfRow all_;
+};
+
+template <class Arithmetic, class TieRule, bool kChecked>
+struct TopKRoute {
+  static constexpr int kThreads = kWarpSize;
+  using Args = TopKArgs<kChecked>;
+
+  static LaunchShape Shape(const Args& args) { return {{args.rows, 1, 1}, kThreads}; }
+
+  template <class C>
+  constexpr void operator()(C& context, const Args& args) const {
+    RouteRow<Arithmetic, TieRule, C, kChecked> row(context, args);
+    row.Store(args.router.kind == RouterKind::kHash ? row.LookUp() : row.Choose());
   }
 };
 

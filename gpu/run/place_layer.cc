@@ -5,7 +5,9 @@
 
 #include "gpu/dispatch/atomic_scratch.h"
 #include "gpu/dispatch/mixed.h"
+#include "gpu/dispatch/router_stages.h"
 #include "gpu/kernels/expert_groups.h"
+#include "reference/formats.h"
 
 namespace assay {
 namespace {
@@ -86,17 +88,63 @@ class Placer {
   }
 
   template <class T, class Source>
-  View<const T, kChecked> Input(const char* name, const Source& source) {
-    const auto placed = arena_.Place<T>(name, static_cast<Index>(source.size()));
+  View<const T, kChecked> Input(const std::string& name, const Source& source,
+                                Placement placement = {}) {
+    const auto placed = arena_.Place<T>(name, static_cast<Index>(source.size()), placement);
     Copy(placed.values, source);
     return placed.template In<kChecked>();
   }
 
   void PlaceInputs(LayerTensors<kChecked>& tensors) {
     tensors.input = Input<Bf16>("input", layer_.input);
-    tensors.router_weight = Input<Bf16>("router_weight", layer_.router_weight);
-    tensors.router_bias = Input<float>("router_bias", layer_.router_bias);
+    PlaceRouter(tensors.router);
+    PlaceLora(tensors.lora);
     tensors.shared_gate = Input<Bf16>("shared_gate", layer_.shared_gate);
+  }
+
+  void PlaceRouter(RouterTensors<kChecked>& router) {
+    router.weight.bf16 = Input<Bf16>("router_weight", layer_.router_weight);
+    if (layer_.packed_router) PlacePackedGate(*layer_.packed_router, router.weight);
+    router.bias = Input<float>("router_bias", layer_.router_bias);
+    router.logit_bias = Input<Bf16>("router_logit_bias", layer_.logit_bias);
+    router.pre_norm_scale = Input<Bf16>("router_pre_norm_scale", layer_.pre_norm_scale);
+    router.pre_expert_scale = Input<Bf16>("pre_expert_scale", layer_.pre_expert_scale);
+    router.hash_table = Input<std::int64_t>("tid2eid", layer_.hash_table);
+    router.token_ids = Input<std::uint32_t>("token_ids", layer_.token_ids);
+  }
+
+  void PlaceLora(LoraTensors<kChecked>& lora) {
+    if (p_.lora == Lora::kOff) return;
+    lora.row_adapter = Input<std::int32_t>("lora_row_adapter", layer_.lora.row_adapter);
+    lora.router = PlaceAdapters("lora_router", LoraSite::kRouter);
+    lora.gate = PlaceAdapters("lora_gate", LoraSite::kGate);
+    lora.up = PlaceAdapters("lora_up", LoraSite::kUp);
+    lora.down = PlaceAdapters("lora_down", LoraSite::kDown);
+  }
+
+  View<const LoraMatrices<kChecked>, kChecked> PlaceAdapters(const std::string& name,
+                                                             LoraSite site) {
+    const auto& adapters = layer_.lora.adapters;
+    const auto table = arena_.Place<LoraMatrices<kChecked>>(name, Index(adapters.size()));
+    for (std::size_t i = 0; i < adapters.size(); ++i) {
+      const LoraPair& pair = adapters[i].At(site);
+      const std::string of = name + "[" + std::to_string(i) + "]";
+      LoraMatrices<kChecked> matrices;
+      if (!pair.a.empty())
+        matrices = {Input<Bf16>(of + ".a", pair.a), Input<Bf16>(of + ".b", pair.b)};
+      matrices.scale = adapters[i].scale;
+      if (!table.values.empty()) table.values[i] = matrices;
+    }
+    return table.template In<kChecked>();
+  }
+
+  void PlacePackedGate(const PackedMatrix& gate, GateWeights<kChecked>& weight) {
+    const Placement pairs = PlaceUnits(false, gate.rows, gate.columns, 1);
+    const Placement groups = PlaceUnits(false, gate.rows, gate.columns, GroupShift(gate.format));
+    weight.payload = Input<std::uint8_t>("router_weight.payload", gate.payload, pairs);
+    weight.scale = Input<std::uint8_t>("router_weight.scale", gate.scales, groups);
+    weight.global_scale = gate.global_scale;
+    weight.packed = true;
   }
 
   Shape ShapeOf(Projection projection, Format format, bool transposed) const {
@@ -234,10 +282,19 @@ class Placer {
     return arena_.Place<T>(name, count).template Out<kChecked>();
   }
 
+  void PlaceRouterWorkspace(Workspace<kChecked>& work) {
+    const Index rows = p_.rows, logits = rows * p_.RouterOutputs();
+    work.router_input = Scratch<Bf16>("router_input", p_.pre_norm ? rows * p_.hidden : 0);
+    work.logits = Scratch<Bf16>("router_logits", p_.fp32_gate ? 0 : logits);
+    work.logits_fp32 = Scratch<float>("router_logits_fp32", p_.fp32_gate ? logits : 0);
+    work.identity_weights = Scratch<float>("identity_weights", p_.zero_experts > 0 ? rows : 0);
+    work.routed_input = Scratch<Bf16>("routed_input", HasRoutedInput(p_) ? rows * p_.hidden : 0);
+  }
+
   void PlaceWorkspace(Workspace<kChecked>& work) {
     const Index slots = p_.Slots(), rows = options_.scratch_rows;
     const Index expert_rows = rows * p_.top_k, shared_rows = p_.shared ? rows : 0;
-    work.logits = Scratch<Bf16>("router_logits", Index{p_.rows} * p_.experts);
+    PlaceRouterWorkspace(work);
     if (options_.accumulates) {
       PlaceAccumulator(work);
     } else {

@@ -45,12 +45,13 @@ void Fields(Archive& archive, RankDifference& value) {
 }
 template <class Archive>
 void Fields(Archive& archive, StageBits& value) {
-  archive(value.logits, value.gate, value.up, value.down);
+  archive(value.logits, value.logits_fp32, value.gate, value.up, value.down);
   archive(value.shared_gate, value.shared_up, value.shared_down);
 }
 template <class Archive>
 void Fields(Archive& archive, RunRecord& value) {
-  archive(value.launches, value.output, value.ids, value.weights, value.stages);
+  archive(value.launches, value.output, value.ids, value.weights, value.identity_weights);
+  archive(value.stages);
   archive(value.distinct_experts, value.first_replay, value.rank_differences, value.checked);
   for (KindTotals& totals : value.faults) archive(totals);
   archive(value.sync_faults, value.has_ledger, value.scale_reads);

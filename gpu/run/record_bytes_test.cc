@@ -13,7 +13,9 @@ RunRecord FullRecord() {
   record.output = {1, 2, 0xFFFF};
   record.ids = {5, 6};
   record.weights = {0.25f, 0.75f};
+  record.identity_weights = {0.5f};
   record.stages.gate = {7, 8};
+  record.stages.logits_fp32 = {-1.5f};
   record.rank_differences = {{1, "output", 2}};
   record.checked = record.has_ledger = true;
   record.faults[2].count = 4;
@@ -33,6 +35,8 @@ TEST(RecordBytes, ComeBackAsTheyWere) {
   EXPECT_EQ(back.faults[2].first.weight.column, 32);
   EXPECT_EQ(back.scale_reads[0].read, (std::vector<std::uint8_t>{1, 0, 1}));
   EXPECT_EQ(back.weights[1], 0.75f);
+  EXPECT_EQ(back.identity_weights, std::vector<float>{0.5f});
+  EXPECT_EQ(back.stages.logits_fp32, std::vector<float>{-1.5f});
   EXPECT_TRUE(back.checked);
 }
 

@@ -50,7 +50,8 @@ void Recorder::NoteLaunch(const char* kernel, const LaunchShape& shape, int regi
 }
 
 void Recorder::CountExperts() {
-  const std::set<std::uint32_t> experts(record_.ids.begin(), record_.ids.end());
+  std::set<std::uint32_t> experts(record_.ids.begin(), record_.ids.end());
+  experts.erase(kNoExpert);
   record_.distinct_experts = static_cast<int>(experts.size());
 }
 

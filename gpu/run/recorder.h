@@ -54,7 +54,10 @@ class Recorder {
     KeepAll(record_.ids, work.ids, problem_.Slots());
     KeepAll(record_.weights, work.weights, problem_.Slots());
     CountExperts();
-    KeepAll(record_.stages.logits, work.logits, rows * problem_.experts);
+    KeepAll(record_.identity_weights, work.identity_weights, problem_.zero_experts > 0 ? rows : 0);
+    const Index logits = rows * problem_.RouterOutputs();
+    KeepAll(record_.stages.logits, work.logits, problem_.fp32_gate ? 0 : logits);
+    KeepAll(record_.stages.logits_fp32, work.logits_fp32, problem_.fp32_gate ? logits : 0);
   }
 
  private:

@@ -61,7 +61,8 @@ struct ScaleReads {
 
 // Intermediates as the path left them (BF16 bits). Empty where it does not show them.
 struct StageBits {
-  std::vector<std::uint16_t> logits;                  // [rows, experts]
+  std::vector<std::uint16_t> logits;                  // [rows, outputs], with a BF16 gate
+  std::vector<float> logits_fp32;                     // the same with an FP32 gate
   std::vector<std::uint16_t> gate, up;                // [rows * top_k, inter]
   std::vector<std::uint16_t> down;                    // [rows * top_k, hidden]
   std::vector<std::uint16_t> shared_gate, shared_up;  // [rows, shared inter]
@@ -76,10 +77,11 @@ struct RankDifference {
 };
 
 struct RunRecord {
-  std::vector<LaunchInfo> launches;   // in order
-  std::vector<std::uint16_t> output;  // BF16 bits [rows, hidden]; 0xFFFF = never written
-  std::vector<std::uint32_t> ids;     // [rows, top_k]
-  std::vector<float> weights;         // [rows, top_k]
+  std::vector<LaunchInfo> launches;     // in order
+  std::vector<std::uint16_t> output;    // BF16 bits [rows, hidden]; 0xFFFF = never written
+  std::vector<std::uint32_t> ids;       // [rows, top_k]
+  std::vector<float> weights;           // [rows, top_k]
+  std::vector<float> identity_weights;  // [rows], empty without identity experts
   StageBits stages;
   std::vector<RankDifference> rank_differences;  // empty without expert parallel
   int distinct_experts = 0;                      // of the ids of the step
