@@ -91,7 +91,8 @@ class CudaMachine {
 template <class Program>
 class CudaRunner : public Runner {
  public:
-  CudaRunner(Program program, World& world) : program_(program), world_(world) {}
+  explicit CudaRunner(Program program, World& world = ThreadWorld())
+      : program_(program), world_(world) {}
 
   RunRecord Run(const LayerData& layer, const RunOptions& options) override {
     const auto step = [&](const Seat& seat) {

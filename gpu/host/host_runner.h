@@ -67,7 +67,8 @@ inline constexpr StagedMemory kHostMemory = {ReadHost, ReadHost};
 template <class Program>
 class HostRunner : public Runner {
  public:
-  HostRunner(Program program, int threads, World& world) : program_(program), world_(world) {
+  HostRunner(Program program, int threads, World& world = ThreadWorld())
+      : program_(program), world_(world) {
     ranks_.emplace_back(threads);
   }
 
