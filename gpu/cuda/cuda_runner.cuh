@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "gpu/cuda/capture_gate.h"
 #include "gpu/cuda/cuda_context.cuh"
 #include "gpu/cuda/cuda_graph.h"
 #include "gpu/cuda/cuda_memory.h"
@@ -101,6 +102,7 @@ class CudaRunner : public Runner {
                              : RunAs<false>(layer, options, seat);
     };
     while (static_cast<int>(ranks_.size()) < layer.problem.ep) ranks_.emplace_back();
+    const InsideGate gate(layer.problem.graph && options.graph);  // once for all ranks
     if (layer.problem.ep == 1) return step({});
     return world_.Run(layer.problem, {ReadCuda, WriteCuda}, step);
   }
