@@ -22,8 +22,7 @@ TEST(SupportTableTest, JsonCoversEveryCombinationOfEveryPath) {
 }
 
 TEST(SupportTableTest, TextAndMarkdownEndWithTheNumberOfCombinations) {
-  const std::string count =
-      std::to_string(kPathCount * SupportCombinations()) + " combinations: ";
+  const std::string count = std::to_string(kPathCount * SupportCombinations()) + " combinations: ";
   for (const MatrixFormat format : {MatrixFormat::kText, MatrixFormat::kMarkdown})
     EXPECT_NE(SupportMatrixText(format).find(count), std::string::npos);
 }

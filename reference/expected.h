@@ -32,8 +32,9 @@ struct RouterExpected {
   std::vector<std::vector<int>> may;
 };
 
-// What the path chose: its own ids and weights, as it wrote them; kNoExpert adds nothing. An identity expert is an id from
-// `experts` on, or a slot (expert 0, weight 0) whose weight went to the row's identity weight.
+// What the path chose: its own ids and weights, as it wrote them; kNoExpert adds nothing. An
+// identity expert is an id from `experts` on, or a slot (expert 0, weight 0) whose weight went to
+// the row's identity weight.
 struct Selection {
   std::vector<std::uint32_t> ids;            // [rows, top_k]
   std::vector<float> weights;                // [rows, top_k]

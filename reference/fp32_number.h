@@ -29,14 +29,17 @@ struct Fp32Number {
 inline double ValueOf(double x) { return x; }
 inline double ValueOf(const Fp32Number& x) { return x.value; }
 
+// A bound may be infinite; nothing times it is nothing.
+inline double BoundProduct(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
+
 inline Fp32Number operator+(const Fp32Number& a, const Fp32Number& b) {
   return Fp32Number(a.value + b.value, a.error + b.error).Rounded(1);
 }
 inline Fp32Number operator-(const Fp32Number& a) { return {-a.value, a.error}; }
 inline Fp32Number operator-(const Fp32Number& a, const Fp32Number& b) { return a + -b; }
 inline Fp32Number operator*(const Fp32Number& a, const Fp32Number& b) {
-  const double error =
-      std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error;
+  const double error = BoundProduct(std::fabs(a.value), b.error) +
+                       BoundProduct(std::fabs(b.value), a.error) + BoundProduct(a.error, b.error);
   return Fp32Number(a.value * b.value, error).Rounded(1);
 }
 // A rounded reciprocal and a product count as a division: two roundings.

@@ -105,6 +105,35 @@ TEST(JudgeRoute, RejectsUngroupedSelectionWhereGroupsAreKept) {
   EXPECT_GT(rejected, 10);
 }
 
+// A sum over the others in another order would differ in the last bit, and break ties by it.
+TEST(JudgeRoute, EqualLogitsHaveTheSameScoreIntervalToTheBit) {
+  Problem p;
+  p.router = RouterKind::kSoftmaxBias;
+  p.experts = 3;
+  p.zero_experts = 4;
+  const double tie = -0.1513671875;
+  std::vector<Interval> stored;
+  for (const double l : {0.3, 0.7, 1.1, tie, 0.45, -3.2, tie}) stored.push_back({l, l});
+  const std::vector<float> bias(stored.size(), 0.125f);
+  const auto scores = ScoreIntervals(p, stored, bias);
+  EXPECT_EQ(scores[3].low, scores[6].low);
+  EXPECT_EQ(scores[3].high, scores[6].high);
+  EXPECT_LT(scores[5].high, scores[3].low);
+}
+
+// A weight of 2^-65 may underflow in FP32: its share of itself has no bound, which is not "NaN".
+TEST(JudgeRoute, AWeightThatMayUnderflowHasNoBoundRatherThanNaN) {
+  Problem p;
+  p.router = RouterKind::kHash;
+  p.experts = 2;
+  p.top_k = 1;
+  p.scale = 2.5;
+  const std::vector<double> logits = {-89.5, 3.0};
+  const WeightsExpected expected = RouteWeights(p, logits, std::vector<int>{0});
+  EXPECT_TRUE(std::isinf(expected.bound[0]));
+  EXPECT_EQ(expected.weights[0], 2.5);
+}
+
 // Logits inside their boxes give scores inside the intervals, with FP32 steps.
 TEST(JudgeRoute, ScoreIntervalsHoldTheScoresOfAllLogitsInside) {
   for (const RouterKind kind : kKinds)

@@ -34,19 +34,18 @@ Interval ScoreInterval(const Interval& logit, float bias) {
 // A softmax score grows with its own logit and falls with every other; an FP32 exponential errs by
 // 4u and u of its argument, the sum by the same of its terms and n u, the quotient by 2u.
 Interval SoftmaxScore(std::span<const Interval> logits, std::size_t e) {
-  double low_others = 0, high_others = 0, most = logits[e].high, least = logits[e].low;
+  // Its own term stands in its place, so that equal logits give equal bits.
+  double low_all = 0, high_all = 0, most = logits[e].high, least = logits[e].low;
   for (std::size_t f = 0; f < logits.size(); ++f) {
     if (IsNever(logits[f])) continue;
     most = std::max(most, logits[f].high);
     least = std::min(least, logits[f].low);
-    if (f == e) continue;
-    low_others += std::exp(logits[f].high - logits[e].low);
-    high_others += std::exp(logits[f].low - logits[e].high);
+    low_all += f == e ? 1 : std::exp(logits[f].high - logits[e].low);
+    high_all += f == e ? 1 : std::exp(logits[f].low - logits[e].high);
   }
   const double roundings = 2 * (4 + most - least) + double(logits.size()) + 2;
   const double error = 1.01 * kUnitFp32 * roundings;
-  return {1 / (1 + low_others) * (1 - error) - 0x1p-126,
-          1 / (1 + high_others) * (1 + error) + 0x1p-126};
+  return {1 / low_all * (1 - error) - 0x1p-126, 1 / high_all * (1 + error) + 0x1p-126};
 }
 
 Interval WithBias(const Interval& score, float bias) {

@@ -32,7 +32,7 @@ void WriteCuda(void* to, const void* from, std::size_t bytes);  // from the host
 // A name that a kernel gave: that of a tensor is the host's, one written in the kernel (shared
 // memory) lies on the GPU and is fetched. Lives as long as the process.
 const char* NameOnHost(const char* name);
-int Devices();                                                  // GPUs that this process sees
+int Devices();  // GPUs that this process sees
 // Ranks take the GPUs in turn; this thread uses that of `rank`.
 void UseDeviceOf(int rank);
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "gpu/cuda/cuda_memory.h"
-#include "gpu/kernels/numeric.h"
 #include "gpu/cuda/nccl.h"
+#include "gpu/kernels/numeric.h"
 #include "reference/error.h"
 
 namespace assay {

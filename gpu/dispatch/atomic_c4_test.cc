@@ -113,7 +113,8 @@ TEST(AtomicC4, ChecksItsGuardsInProductionOrder) {
             "c4_mixed");
   EXPECT_EQ(rule([](Problem& p) { p.layout = Layout::kTransposed, p.pre_norm = true; }),
             "c4_needs_row_major");
-  EXPECT_EQ(rule([](Problem& p) { p.pre_expert_norm = true, p.shared.reset(); }), "pre_expert_norm");
+  EXPECT_EQ(rule([](Problem& p) { p.pre_expert_norm = true, p.shared.reset(); }),
+            "pre_expert_norm");
   EXPECT_EQ(rule([](Problem& p) { p.shared.reset(); }), "c4_needs_full_shared");
   EXPECT_EQ(rule([](Problem& p) { p.shared_inter = 32; }), "c4_needs_full_shared");
   EXPECT_EQ(rule([](Problem& p) { p.fp32_gate = true; }), "fp32_gate");
