@@ -283,7 +283,10 @@ void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands
   // Kept by each thread: fresh ones would be mapped and cleared by the system at every call.
   thread_local std::vector<double> memory, exact_memory;
   thread_local std::vector<float> magnitude_memory, correction_memory;
-  const bool corrects = operands.exact_is_production && ExactDiffers(matrix.format);
+  // For few vectors decoding is what costs, and a correction is dearer to decode than a weight.
+  const bool corrects = operands.exact_is_production && ExactDiffers(matrix.format) &&
+                        operands.production.cols() > kFewVectors;
+  const bool same = operands.exact_is_production && (corrects || !ExactDiffers(matrix.format));
   const bool differs = ExactDiffers(matrix.format) && !corrects;
   const int depth = TileInputs(matrix);
   for (int from = 0; from < matrix.columns; from += depth) {
@@ -305,14 +308,13 @@ void MultiplyPanel(const PackedMatrix& matrix, CodePolicy policy, const Operands
     if (corrects)
       AddCorrections(correction, fp32.production.middleRows(from, inputs),
                      sums.exact.middleRows(first, count));
-    else if (!operands.exact_is_production)
+    else if (!same)
       AddProduct(exact, operands.exact.middleRows(from, inputs),
                  sums.exact.middleRows(first, count));
     AddMagnitudes(magnitude, fp32.absolute.middleRows(from, inputs),
                   sums.absolute.middleRows(first, count));
   }
-  if (operands.exact_is_production)
-    sums.exact.middleRows(first, count) += sums.production.middleRows(first, count);
+  if (same) sums.exact.middleRows(first, count) += sums.production.middleRows(first, count);
   // Inside a block no partial sum exceeds the one before it and the magnitudes in it.
   if (operands.want_partials) {
     const auto magnitudes = sums.absolute.middleRows(first, count).leftCols(sums.partials.cols());
