@@ -20,16 +20,10 @@ endif()
 # assay_mpi_sources(room REPLACES a.cc SOURCES b.cc): with MPI the room's library is built from
 # SOURCES instead of REPLACES, which says "not in this build".
 function(assay_mpi_sources room)
-  cmake_parse_arguments(MPI "" "" "REPLACES;SOURCES" ${ARGN})
   if(NOT ASSAY_HAS_MPI)
     return()
   endif()
-  get_target_property(sources assay_${room} SOURCES)
-  foreach(file ${MPI_REPLACES})
-    list(FILTER sources EXCLUDE REGEX "${file}$")
-  endforeach()
-  set_target_properties(assay_${room} PROPERTIES SOURCES "${sources}")
-  target_sources(assay_${room} PRIVATE ${MPI_SOURCES})
+  assay_replace_sources(${room} ${ARGN})
   # The C interface alone: the C++ bindings are long gone from the standard.
   target_compile_definitions(assay_${room} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   target_link_libraries(assay_${room} PUBLIC MPI::MPI_CXX)
